@@ -1,0 +1,108 @@
+//! Names of labels, annotations, variables, gates, finalizers and objects (api-leaderworkerset section 5,
+//! api-disaggregatedset section 7). This module is the one place where they are spelt.
+
+/// API group of LeaderWorkerSet.
+pub const GROUP: &str = "leaderworkerset.x-k8s.io";
+/// API group of DisaggregatedSet and its role scaler.
+pub const DS_GROUP: &str = "disaggregatedset.x-k8s.io";
+/// Field manager of every write (API 5.3).
+pub const FIELD_MANAGER: &str = "lws";
+/// Reporting controller of events about a LeaderWorkerSet (ORD-115).
+pub const REPORTING_CONTROLLER: &str = "leaderworkerset";
+
+/// Labels (API 5.1).
+pub mod label {
+    /// Name of the LeaderWorkerSet, on everything that belongs to it.
+    pub const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
+    /// `0` for a leader, the ordinal 1 … size−1 for a worker.
+    pub const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+    /// Ordinal: decimal index of the group; Hash: the group key.
+    pub const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
+    /// 40 hex characters that identify the group.
+    pub const GROUP_KEY: &str = "leaderworkerset.sigs.k8s.io/group-key";
+    /// Key of the ControllerRevision that the object was made from.
+    pub const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
+    /// `leader` or `worker`, on the metadata of workload objects only.
+    pub const ROLE: &str = "leaderworkerset.sigs.k8s.io/role";
+    /// `lws`, `replica` or `role`, on native PodGroups.
+    pub const SCHEDULING_LEVEL: &str = "leaderworkerset.sigs.k8s.io/scheduling-level";
+    /// Index of the subgroup of a pod.
+    pub const SUBGROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/subgroup-index";
+    /// 40 hex characters that identify the subgroup of a pod.
+    pub const SUBGROUP_KEY: &str = "leaderworkerset.sigs.k8s.io/subgroup-key";
+}
+
+/// Annotations (API 5.2).
+pub mod annotation {
+    /// Node label key: one group per value of it.
+    pub const EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
+    /// Node label key: one subgroup per value of it.
+    pub const SUBGROUP_EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
+    /// Presence adds the pending check to `RecreateGroupOnPodRestart` (FAIL-33).
+    pub const RECREATE_AFTER_START: &str = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start";
+    /// Pods of the group, leader included, as decimal.
+    pub const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
+    /// `spec.replicas` at the last apply, on the leader workload (ORD-54).
+    pub const REPLICAS: &str = "leaderworkerset.sigs.k8s.io/replicas";
+    /// Name of the leader pod, on workers.
+    pub const LEADER_NAME: &str = "leaderworkerset.sigs.k8s.io/leader-name";
+    /// `<hostname>.<subdomain>.<namespace>` of the leader, on workers.
+    pub const LEADER_ADDRESS: &str = "leaderworkerset.sigs.k8s.io/leader-address";
+    /// `Hash` on pods of Hash sets.
+    pub const GROUP_IDENTITY: &str = "leaderworkerset.sigs.k8s.io/group-identity";
+    /// `UniquePerReplica`, on leaders with that policy (camel case in the key).
+    pub const SUBDOMAIN_POLICY: &str = "leaderworkerset.sigs.k8s.io/subdomainPolicy";
+    /// Pods of a subgroup, as decimal.
+    pub const SUBGROUP_SIZE: &str = "leaderworkerset.sigs.k8s.io/subgroup-size";
+    /// `LeaderWorker` or `LeaderExcluded`.
+    pub const SUBGROUP_POLICY_TYPE: &str = "leaderworkerset.sigs.k8s.io/subgroup-policy-type";
+    /// `true` on workers whose leader requests TPUs.
+    pub const LEADER_REQUESTS_TPUS: &str = "leaderworkerset.sigs.k8s.io/leader-requests-tpus";
+    /// `Parallel` on leaders, as a hint for when the set is gone (FAIL-94).
+    pub const POD_TERMINATION_POLICY: &str = "leaderworkerset.sigs.k8s.io/pod-termination-policy";
+    /// JSON object of restart counts, on the set (FAIL-50).
+    pub const GROUP_RESTART_COUNTS: &str = "leaderworkerset.sigs.k8s.io/group-restart-counts";
+    /// `true` on the leader of a group whose restart budget is used up.
+    pub const RESTART_BUDGET_EXHAUSTED: &str = "leaderworkerset.sigs.k8s.io/group-restart-budget-exhausted";
+    /// `true`, set by the user, releases an exhausted group.
+    pub const RECOVER: &str = "leaderworkerset.sigs.k8s.io/recover";
+    /// `true` on a leader whose group is recreated when the back-off ends (FAIL-64).
+    pub const GROUP_RECREATE_PENDING: &str = "leaderworkerset.sigs.k8s.io/group-recreate-pending";
+    /// Scheduling level of native gang scheduling.
+    pub const WORKLOAD_AWARE_SCHEDULING: &str = "leaderworkerset.sigs.k8s.io/workload-aware-scheduling";
+    /// Workload of native gang scheduling.
+    pub const WORKLOAD_NAME: &str = "leaderworkerset.sigs.k8s.io/workload-name";
+    /// PodGroup of Volcano (VOL-1).
+    pub const VOLCANO_GROUP_NAME: &str = "scheduling.k8s.io/group-name";
+    /// What client-side apply stores; never copied to a child (ORD-61).
+    pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    /// Deletion cost that ReplicaSets read.
+    pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+}
+
+/// Variables of every container of an LWS pod (ENV-1).
+pub mod env {
+    /// Address of the leader.
+    pub const LEADER_ADDRESS: &str = "LWS_LEADER_ADDRESS";
+    /// Pods of the group.
+    pub const GROUP_SIZE: &str = "LWS_GROUP_SIZE";
+    /// Position of the pod in its group.
+    pub const WORKER_INDEX: &str = "LWS_WORKER_INDEX";
+}
+
+/// Finalizer of the pods of an exhausted group (FAIL-72).
+pub const BUDGET_FINALIZER: &str = "leaderworkerset.sigs.k8s.io/group-restart-budget-cleanup";
+/// Scheduling gate of leaders (GATE-1).
+pub const REPLACEMENT_GATE: &str = "leaderworkerset.sigs.k8s.io/group-replacement";
+/// Readiness gate of Hash leaders.
+pub const GROUP_READY: &str = "leaderworkerset.sigs.k8s.io/group-ready";
+/// Extended resource of TPU pods.
+pub const TPU_RESOURCE: &str = "google.com/tpu";
+
+/// Values of the label [`label::ROLE`].
+pub mod role {
+    /// Leader workload.
+    pub const LEADER: &str = "leader";
+    /// Worker StatefulSet.
+    pub const WORKER: &str = "worker";
+}
