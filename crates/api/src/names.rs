@@ -37,9 +37,11 @@ pub mod annotation {
     /// Node label key: one group per value of it.
     pub const EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
     /// Node label key: one subgroup per value of it.
-    pub const SUBGROUP_EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
+    pub const SUBGROUP_EXCLUSIVE_TOPOLOGY: &str =
+        "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
     /// Presence adds the pending check to `RecreateGroupOnPodRestart` (FAIL-33).
-    pub const RECREATE_AFTER_START: &str = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start";
+    pub const RECREATE_AFTER_START: &str =
+        "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start";
     /// Pods of the group, leader included, as decimal.
     pub const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
     /// `spec.replicas` at the last apply, on the leader workload (ORD-54).
@@ -63,13 +65,15 @@ pub mod annotation {
     /// JSON object of restart counts, on the set (FAIL-50).
     pub const GROUP_RESTART_COUNTS: &str = "leaderworkerset.sigs.k8s.io/group-restart-counts";
     /// `true` on the leader of a group whose restart budget is used up.
-    pub const RESTART_BUDGET_EXHAUSTED: &str = "leaderworkerset.sigs.k8s.io/group-restart-budget-exhausted";
+    pub const RESTART_BUDGET_EXHAUSTED: &str =
+        "leaderworkerset.sigs.k8s.io/group-restart-budget-exhausted";
     /// `true`, set by the user, releases an exhausted group.
     pub const RECOVER: &str = "leaderworkerset.sigs.k8s.io/recover";
     /// `true` on a leader whose group is recreated when the back-off ends (FAIL-64).
     pub const GROUP_RECREATE_PENDING: &str = "leaderworkerset.sigs.k8s.io/group-recreate-pending";
     /// Scheduling level of native gang scheduling.
-    pub const WORKLOAD_AWARE_SCHEDULING: &str = "leaderworkerset.sigs.k8s.io/workload-aware-scheduling";
+    pub const WORKLOAD_AWARE_SCHEDULING: &str =
+        "leaderworkerset.sigs.k8s.io/workload-aware-scheduling";
     /// Workload of native gang scheduling.
     pub const WORKLOAD_NAME: &str = "leaderworkerset.sigs.k8s.io/workload-name";
     /// PodGroup of Volcano (VOL-1).
