@@ -80,6 +80,10 @@ pub mod annotation {
     pub const VOLCANO_GROUP_NAME: &str = "scheduling.k8s.io/group-name";
     /// What client-side apply stores; never copied to a child (ORD-61).
     pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    /// Template of an ancestor's Workload that a set uses (NAT-54).
+    pub const GROUP_TEMPLATE_NAME: &str = "scheduling.k8s.io/group-template-name";
+    /// Composite group above the groups of a set (NAT-54).
+    pub const PARENT_COMPOSITE_POD_GROUP: &str = "scheduling.k8s.io/parent-compositepodgroup";
     /// Deletion cost that ReplicaSets read.
     pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 }
@@ -92,6 +96,16 @@ pub mod env {
     pub const GROUP_SIZE: &str = "LWS_GROUP_SIZE";
     /// Position of the pod in its group.
     pub const WORKER_INDEX: &str = "LWS_WORKER_INDEX";
+    /// Hosts of all members of a TPU slice, comma-separated.
+    pub const TPU_WORKER_HOSTNAMES: &str = "TPU_WORKER_HOSTNAMES";
+    /// Position of a container in its TPU slice.
+    pub const TPU_WORKER_ID: &str = "TPU_WORKER_ID";
+    /// Name of the TPU slice.
+    pub const TPU_NAME: &str = "TPU_NAME";
+    /// `host:port` of all members of a TPU slice, comma-separated.
+    pub const TPU_PROCESS_ADDRESSES: &str = "TPU_PROCESS_ADDRESSES";
+    /// Port of a TPU container.
+    pub const TPU_PROCESS_PORT: &str = "TPU_PROCESS_PORT";
 }
 
 /// Finalizer of the pods of an exhausted group (FAIL-72).

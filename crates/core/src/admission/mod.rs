@@ -1,0 +1,11 @@
+//! What the admission webhooks answer: defaults and validation of LeaderWorkerSets, and what is added to their pods.
+//!
+//! Decided from the objects of one request as raw JSON (a typed decode would drop fields that are newer than our types)
+//! and from the [`Environment`] of this process; no other object is ever read (ADM-6). The objects may be anything that
+//! a client can send: nothing here panics on them.
+
+mod environment;
+mod json;
+pub mod pod;
+
+pub use environment::{Environment, SchedulerProvider, ServedKinds};
