@@ -1,0 +1,17 @@
+//! Trimmed objects: of what the API server sends, the caches hold what the controllers read (KRS-37), and nothing else.
+
+mod meta;
+mod node;
+mod pod;
+mod revision;
+mod service;
+mod set;
+mod stateful_set;
+
+pub use meta::{Meta, ObjectKey, Owner, Pairs, Uid};
+pub use node::Node;
+pub use pod::{Phase, Pod, Restart};
+pub use revision::Revision;
+pub use service::Service;
+pub use set::Lws;
+pub use stateful_set::{StatefulSet, StatefulSetStatus};

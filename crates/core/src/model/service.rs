@@ -1,0 +1,32 @@
+//! Headless Services.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1 as core;
+
+use super::Meta;
+
+/// What the controllers read of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Metadata; labels and annotations of ours only.
+    pub meta: Meta,
+    /// `spec.clusterIP` is `None`.
+    pub is_headless: bool,
+    /// `spec.selector`.
+    pub selector: BTreeMap<String, String>,
+    /// `spec.publishNotReadyAddresses`.
+    pub publishes_not_ready: bool,
+}
+
+impl From<core::Service> for Service {
+    fn from(service: core::Service) -> Self {
+        let spec = service.spec.unwrap_or_default();
+        Self {
+            meta: Meta::ours(&service.metadata),
+            is_headless: spec.cluster_ip.as_deref() == Some("None"),
+            selector: spec.selector.unwrap_or_default(),
+            publishes_not_ready: spec.publish_not_ready_addresses.unwrap_or(false),
+        }
+    }
+}

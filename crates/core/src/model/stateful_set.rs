@@ -1,0 +1,175 @@
+//! StatefulSets: the leader set and the worker sets.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use k8s_openapi::api::apps::v1 as apps;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use lws_api::names::FIELD_MANAGER;
+
+use super::{Meta, ObjectKey, Pairs};
+
+/// What the controllers read of a StatefulSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatefulSet {
+    /// Metadata; labels and annotations of ours only.
+    pub meta: Meta,
+    /// Hash of all labels, annotations and owner references: a change by somebody else shows here, not in the generation (KRS-57).
+    pub metadata_hash: u64,
+    /// Fields that our POST wrote are not yet part of our apply (KRS-54).
+    pub is_unclaimed: bool,
+    /// `spec.replicas`, 1 if absent.
+    pub replicas: i32,
+    /// `spec.updateStrategy.rollingUpdate.partition`, 0 if absent (ORD-134).
+    pub partition: i32,
+    /// `spec.selector.matchLabels`, or nothing when the selector has expressions.
+    pub selector: Option<BTreeMap<String, String>>,
+    /// Annotations of ours in the pod template.
+    pub template_annotations: Pairs,
+    /// Status.
+    pub status: StatefulSetStatus,
+}
+
+/// What the controllers read of a StatefulSet's status.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StatefulSetStatus {
+    /// Pods that exist.
+    pub replicas: i32,
+    /// Pods that are available.
+    pub available: i32,
+    /// Revision of the pods that are not updated.
+    pub current_revision: Box<str>,
+    /// Revision of the pods that are.
+    pub update_revision: Box<str>,
+}
+
+impl StatefulSet {
+    /// Namespace and name.
+    pub fn key(&self) -> &ObjectKey {
+        &self.meta.key
+    }
+
+    /// ORD-46: all pods are there, available and of one revision.
+    pub fn is_ready(&self) -> bool {
+        self.replicas == self.status.available
+            && self.status.current_revision == self.status.update_revision
+    }
+}
+
+impl From<apps::StatefulSet> for StatefulSet {
+    fn from(set: apps::StatefulSet) -> Self {
+        let spec = set.spec;
+        let status = set.status.unwrap_or_default();
+        let template = spec.template.metadata.unwrap_or_default();
+        Self {
+            meta: Meta::ours(&set.metadata),
+            metadata_hash: metadata_hash(&set.metadata),
+            is_unclaimed: is_unclaimed(set.metadata.managed_fields.as_ref()),
+            replicas: spec.replicas.unwrap_or(1),
+            partition: spec
+                .update_strategy
+                .and_then(|s| s.rolling_update)
+                .and_then(|r| r.partition)
+                .unwrap_or(0),
+            selector: match spec.selector.match_expressions {
+                Some(expressions) if !expressions.is_empty() => None,
+                Some(_) | None => Some(spec.selector.match_labels.unwrap_or_default()),
+            },
+            template_annotations: Pairs::ours(template.annotations.as_ref()),
+            status: StatefulSetStatus {
+                replicas: status.replicas,
+                available: status.available_replicas.unwrap_or(0),
+                current_revision: status.current_revision.unwrap_or_default().into(),
+                update_revision: status.update_revision.unwrap_or_default().into(),
+            },
+        }
+    }
+}
+
+fn metadata_hash(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    meta.labels.hash(&mut hasher);
+    meta.annotations.hash(&mut hasher);
+    for owner in meta.owner_references.iter().flatten() {
+        (
+            &owner.uid,
+            &owner.kind,
+            &owner.name,
+            owner.controller,
+            owner.block_owner_deletion,
+        )
+            .hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// KRS-54: a POST leaves an entry with operation `Update` and no subresource.
+pub(crate) fn is_unclaimed(entries: Option<&Vec<ManagedFieldsEntry>>) -> bool {
+    entries.into_iter().flatten().any(|entry| {
+        entry.manager.as_deref() == Some(FIELD_MANAGER)
+            && entry.operation.as_deref() == Some("Update")
+            && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(value: serde_json::Value) -> StatefulSet {
+        serde_json::from_value::<apps::StatefulSet>(value)
+            .expect("a statefulset")
+            .into()
+    }
+
+    #[test]
+    fn ord_46_ready_needs_all_available_and_one_revision() {
+        let ready = |replicas: i32, available: i32, current: &str| {
+            set(serde_json::json!({"spec": {"replicas": replicas},
+                "status": {"availableReplicas": available, "currentRevision": current, "updateRevision": "b"}}))
+            .is_ready()
+        };
+        assert!(ready(2, 2, "b"));
+        assert!(!ready(2, 1, "b"));
+        assert!(!ready(2, 2, "a"));
+    }
+
+    #[test]
+    fn ord_134_missing_rolling_update_reads_as_partition_0() {
+        assert_eq!(
+            set(serde_json::json!({"spec": {"updateStrategy": {"type": "OnDelete"}}})).partition,
+            0
+        );
+    }
+
+    #[test]
+    fn krs_54_post_entry_is_unclaimed_until_it_is_an_apply() {
+        let with = |entry: serde_json::Value| {
+            set(serde_json::json!({"metadata": {"managedFields": [entry]}})).is_unclaimed
+        };
+        assert!(with(
+            serde_json::json!({"manager": "lws", "operation": "Update"})
+        ));
+        assert!(!with(
+            serde_json::json!({"manager": "lws", "operation": "Apply"})
+        ));
+        assert!(!with(
+            serde_json::json!({"manager": "lws", "operation": "Update", "subresource": "status"})
+        ));
+        assert!(!with(
+            serde_json::json!({"manager": "kubectl", "operation": "Update"})
+        ));
+    }
+
+    #[test]
+    fn krs_57_foreign_metadata_changes_the_hash() {
+        let plain = set(serde_json::json!({"metadata": {"labels": {"a": "b"}}}));
+        let edited = set(serde_json::json!({"metadata": {"labels": {"a": "c"}}}));
+        let adopted = set(
+            serde_json::json!({"metadata": {"labels": {"a": "b"}, "ownerReferences":
+            [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true}]}}),
+        );
+        assert_ne!(plain.metadata_hash, edited.metadata_hash);
+        assert_ne!(plain.metadata_hash, adopted.metadata_hash);
+    }
+}
