@@ -1,6 +1,6 @@
 //! A plan being performed: which request comes next, and what its answer means.
 //!
-//! One request is under way at a time. Whoever drives a [`Run`] sends what [`Run::next`] gives and hands the answer to [`Run::answer`]; the shell does so
+//! One request is under way at a time. Whoever drives a [`Run`] sends what [`Run::next_request`] gives and hands the answer to [`Run::answer`]; the shell does so
 //! over HTTP, the simulator against its store. So a crash is a position in a run, and every driver treats answers alike (KRS-20).
 
 use std::sync::Arc;
@@ -192,7 +192,7 @@ impl Run {
     }
 
     /// The request to send now; `None` when the run is over.
-    pub fn next(&mut self) -> Option<Request> {
+    pub fn next_request(&mut self) -> Option<Request> {
         let step = self.steps.get(self.position)?;
         let target = step.intent.target().clone();
         let request = match (&self.state, &step.intent) {
@@ -230,7 +230,7 @@ impl Run {
         self.outcome
     }
 
-    /// Takes the answer to the request that [`Run::next`] gave: the object as the server returned it, or the failure.
+    /// Takes the answer to the request that [`Run::next_request`] gave: the object as the server returned it, or the failure.
     pub fn answer(&mut self, answer: Result<Value, Failure>) {
         let Some(step) = self.steps.get(self.position).cloned() else {
             return;

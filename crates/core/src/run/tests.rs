@@ -71,9 +71,9 @@ fn texts(outcome: &Outcome) -> Vec<String> {
 #[test]
 fn create_posts_its_event_and_notes_the_version() {
     let mut run = Run::new(vec![create("x", false)]);
-    assert!(matches!(run.next(), Some(Request::Create { .. })));
+    assert!(matches!(run.next_request(), Some(Request::Create { .. })));
     run.answer(Ok(object("set")));
-    assert_eq!(run.next(), None);
+    assert_eq!(run.next_request(), None);
     let outcome = run.finish();
     assert!(outcome.is_complete());
     assert_eq!(texts(&outcome), ["created"]);
@@ -90,16 +90,18 @@ fn create_posts_its_event_and_notes_the_version() {
 #[test]
 fn krs_20_exists_and_ours_goes_on_without_event() {
     let mut run = Run::new(vec![create("x", false), create("y", false)]);
-    run.next();
+    run.next_request();
     run.answer(Err(failure(Class::Exists)));
     assert_eq!(
-        run.next(),
+        run.next_request(),
         Some(Request::Read {
             target: target("x")
         })
     );
     run.answer(Ok(object("set")));
-    assert!(matches!(run.next(), Some(Request::Create { target, .. }) if &*target.key.name == "y"));
+    assert!(
+        matches!(run.next_request(), Some(Request::Create { target, .. }) if &*target.key.name == "y")
+    );
     assert_eq!(texts(run.outcome()), Vec::<String>::new());
 }
 
@@ -109,24 +111,24 @@ fn ord_135_exists_and_foreign_tells_the_reason() {
         create("x", false).if_failed(IfFailed::Continue),
         create("y", false),
     ]);
-    run.next();
+    run.next_request();
     run.answer(Err(failure(Class::Exists)));
-    run.next();
+    run.next_request();
     run.answer(Ok(object("somebody")));
     assert_eq!(texts(run.outcome()), ["failed: it is foreign"]);
     assert_eq!(
         run.outcome().failure.as_ref().map(|f| f.class),
         Some(Class::Exists)
     );
-    assert!(run.next().is_some(), "the rest goes on");
+    assert!(run.next_request().is_some(), "the rest goes on");
 }
 
 #[test]
 fn ord_135_exists_and_leftover_waits_without_event() {
     let mut run = Run::new(vec![create("x", false)]);
-    run.next();
+    run.next_request();
     run.answer(Err(failure(Class::Exists)));
-    run.next();
+    run.next_request();
     let mut leftover = object("somebody");
     leftover["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     run.answer(Ok(leftover));
@@ -143,9 +145,9 @@ fn ord_23_if_failed_decides_about_the_rest() {
         (IfFailed::Continue, true, false),
     ] {
         let mut run = Run::new(vec![create("x", false).if_failed(what), create("y", false)]);
-        run.next();
+        run.next_request();
         run.answer(Err(failure(Class::Rejected)));
-        assert_eq!(run.next().is_some(), next_is_sent, "{what:?}");
+        assert_eq!(run.next_request().is_some(), next_is_sent, "{what:?}");
         assert_eq!(run.outcome().stopped, stopped, "{what:?}");
         assert_eq!(texts(run.outcome()), ["failed: words"]);
     }
@@ -155,7 +157,7 @@ fn ord_23_if_failed_decides_about_the_rest() {
 fn krs_58_delete_of_what_is_gone_is_done_without_event() {
     for class in [Class::Gone, Class::Conflict] {
         let mut run = Run::new(vec![delete()]);
-        run.next();
+        run.next_request();
         run.answer(Err(failure(class)));
         let outcome = run.finish();
         assert!(outcome.is_complete());
@@ -174,7 +176,7 @@ fn krs_20_conflict_stops_without_error_and_waits_for_a_newer_version() {
         body: json!({"metadata": {"annotations": {"a": "b"}}}),
     };
     let mut run = Run::new(vec![Step::new(Why::GroupFailed, intent), delete()]);
-    let Some(Request::Patch { body, .. }) = run.next() else {
+    let Some(Request::Patch { body, .. }) = run.next_request() else {
         panic!("a patch")
     };
     assert_eq!(
@@ -182,7 +184,7 @@ fn krs_20_conflict_stops_without_error_and_waits_for_a_newer_version() {
         json!({"metadata": {"annotations": {"a": "b"}, "uid": "u", "resourceVersion": "5"}})
     );
     run.answer(Err(failure(Class::Conflict)));
-    assert_eq!(run.next(), None, "the leader is not deleted");
+    assert_eq!(run.next_request(), None, "the leader is not deleted");
     let outcome = run.finish();
     assert!(outcome.conflict && outcome.failure.is_none());
     assert_eq!(
@@ -198,16 +200,16 @@ fn krs_54_fields_of_a_post_are_claimed_once() {
         {"manager": "lws", "operation": "Update", "apiVersion": "apps/v1"},
         {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]);
     let mut run = Run::new(vec![create("x", true)]);
-    run.next();
+    run.next_request();
     run.answer(Ok(created));
-    let Some(Request::Patch { body, .. }) = run.next() else {
+    let Some(Request::Patch { body, .. }) = run.next_request() else {
         panic!("a claim")
     };
     assert_eq!(body["metadata"]["managedFields"][0]["operation"], "Apply");
     assert_eq!(body["metadata"]["managedFields"][1]["operation"], "Update");
     assert_eq!(body["metadata"]["resourceVersion"], "7");
     run.answer(Err(failure(Class::Conflict)));
-    assert_eq!(run.next(), None);
+    assert_eq!(run.next_request(), None);
     assert!(
         run.finish().is_complete(),
         "the next apply makes up for a lost claim"
@@ -223,14 +225,14 @@ fn krs_54_apply_after_a_crash_claims_first() {
         claim: true,
     };
     let mut run = Run::new(vec![Step::new(Why::LeaderSetDiffers, intent)]);
-    assert!(matches!(run.next(), Some(Request::Read { .. })));
+    assert!(matches!(run.next_request(), Some(Request::Read { .. })));
     run.answer(Ok(object("set")));
-    assert!(matches!(run.next(), Some(Request::Patch { .. })));
+    assert!(matches!(run.next_request(), Some(Request::Patch { .. })));
     run.answer(Ok(object("set")));
     assert!(
-        matches!(run.next(), Some(Request::Apply { body, .. }) if body["metadata"]["uid"] == "u")
+        matches!(run.next_request(), Some(Request::Apply { body, .. }) if body["metadata"]["uid"] == "u")
     );
     run.answer(Ok(object("set")));
-    assert!(run.next().is_none());
+    assert!(run.next_request().is_none());
     assert!(run.finish().is_complete());
 }
