@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod admission;
+pub mod build;
 pub mod identity;
 pub mod intent;
 pub mod model;
