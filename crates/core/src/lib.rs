@@ -10,7 +10,9 @@ pub mod admission;
 pub mod build;
 pub mod identity;
 pub mod intent;
+
 pub mod model;
 pub mod notice;
 pub mod ownership;
+pub mod restart_counts;
 pub mod run;
