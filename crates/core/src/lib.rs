@@ -10,7 +10,7 @@ pub mod admission;
 pub mod build;
 pub mod identity;
 pub mod intent;
-
+pub mod leaderworkerset;
 pub mod model;
 pub mod notice;
 pub mod ownership;

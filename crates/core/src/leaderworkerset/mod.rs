@@ -1,0 +1,3 @@
+//! The controller of LeaderWorkerSets with Ordinal identity (reconcile-ordinal sections 3 to 7, 10 and 11).
+
+pub mod rollout;
