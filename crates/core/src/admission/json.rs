@@ -39,6 +39,25 @@ impl<'a> Json<'a> {
         self.array().unwrap_or_default().iter().map(Self::of)
     }
 
+    /// The members with their names; none if this is no object.
+    pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
+        let members = self.0.and_then(Value::as_object).into_iter().flatten();
+        members.map(|(name, value)| (name.as_str(), Self::of(value)))
+    }
+
+    /// The number; `None` if this is no integer. What exceeds 64 bits counts as the largest one.
+    pub(crate) fn int(self) -> Option<i64> {
+        let number = self.0?;
+        number
+            .as_i64()
+            .or_else(|| number.as_u64().map(|_| i64::MAX))
+    }
+
+    /// What stands here; null for nothing.
+    pub(crate) fn value(self) -> &'a Value {
+        self.0.unwrap_or(&Value::Null)
+    }
+
     /// The text; `None` if this is no string.
     pub(crate) fn string(self) -> Option<&'a str> {
         self.0.and_then(Value::as_str)

@@ -5,7 +5,12 @@
 //! a client can send: nothing here panics on them.
 
 mod environment;
+mod findings;
+mod formats;
 mod json;
+pub mod lws;
 pub mod pod;
+pub mod unavailable;
 
 pub use environment::{Environment, SchedulerProvider, ServedKinds};
+pub use findings::{Fault, Finding, Findings};

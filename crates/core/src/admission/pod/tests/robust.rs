@@ -105,6 +105,8 @@ fn any_environment() -> impl Strategy<Value = Environment> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
     #[test]
     fn adm_9_any_json_is_answered(pod in any_json(), environment in any_environment(), random in any::<u128>()) {
         let request = Request { pod: &pod, namespace: "default", random };

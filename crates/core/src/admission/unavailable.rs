@@ -1,0 +1,32 @@
+//! What the API knows but this version does not do yet. It is refused on creation, so that nothing is silently ignored;
+//! the update rules keep it from being added later.
+
+use super::findings::{Fault, Finding, Findings};
+use super::lws::Subject;
+
+/// A DisaggregatedSet under creation.
+pub fn disaggregated_set() -> Findings {
+    let mut findings = Findings::default();
+    findings.push(refusal("spec".to_owned(), "DisaggregatedSet"));
+    findings
+}
+
+/// Members of a new LeaderWorkerSet.
+pub(super) fn check_lws(subject: &Subject<'_>, findings: &mut Findings) {
+    let identity = subject.field("groupIdentity");
+    if identity.json.text() == "Hash" {
+        findings.push(refusal(identity.path, "groupIdentity Hash"));
+    }
+    let scheduling = subject.field("scheduling");
+    if scheduling.json.is_present() {
+        findings.push(refusal(scheduling.path, "gang scheduling"));
+    }
+}
+
+fn refusal(path: String, what: &str) -> Finding {
+    Finding {
+        path,
+        fault: Fault::Forbidden,
+        detail: format!("{what} is not available in this version of lws"),
+    }
+}
