@@ -1,0 +1,634 @@
+//! Starting, finding and stopping a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::certificates::{self, Authority};
+use crate::control_plane::{self, Component, Layout, Ports, SERVER_NAMES};
+use crate::process::{self, ProcessId};
+use crate::state::{Process, State};
+use crate::{Cache, Error, Interrupt, Progress, Result, Target, Tool, Tools};
+use crate::{cache, http, kubeconfig, manager, nodes, ports};
+
+/// How often a start is tried when another process took one of its ports.
+const ATTEMPTS: usize = 3;
+/// How long a component may take to come up. The machine may be busy with a build.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// How long a component may take to end by itself.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+const MAX_NAME: usize = 40;
+/// Who gets a kubeconfig: common name, group. The components have the rights of real ones; the rest may do all.
+const USERS: [(&str, &str, Option<&str>); 5] = [
+    ("admin", "admin", Some("system:masters")),
+    ("lws-manager", "lws-manager", Some("system:masters")),
+    (
+        "kube-controller-manager",
+        "system:kube-controller-manager",
+        None,
+    ),
+    ("kube-scheduler", "system:kube-scheduler", None),
+    ("kwok", "kwok", Some("system:masters")),
+];
+
+/// How a cluster is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its name: lower-case letters, digits and dashes.
+    pub name: String,
+    /// Number of fake nodes.
+    pub nodes: usize,
+    /// Whether Workload and PodGroup are served and obeyed.
+    pub gang_scheduling: bool,
+    /// More flags for single components.
+    pub flags: BTreeMap<Component, Vec<String>>,
+    /// Where progress is shown.
+    pub progress: Progress,
+    /// What ends waiting early.
+    pub interrupt: Interrupt,
+}
+
+impl Options {
+    /// Options of a usual cluster.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            nodes: 3,
+            gang_scheduling: true,
+            flags: BTreeMap::new(),
+            progress: Progress::Quiet,
+            interrupt: Interrupt::default(),
+        }
+    }
+
+    /// What must be equal for a running cluster to be used again.
+    fn fingerprint(&self, tools: &Tools) -> Result<String> {
+        let Self {
+            name: _,
+            nodes,
+            gang_scheduling,
+            flags,
+            progress: _,
+            interrupt: _,
+        } = self;
+        Ok(format!(
+            "{} nodes={nodes} gang={gang_scheduling} {flags:?}",
+            tools.fingerprint()?
+        ))
+    }
+}
+
+/// How a cluster is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing of it is there.
+    Absent,
+    /// All processes run and the API server is ready.
+    Healthy,
+    /// It is there but not usable, for this reason.
+    Broken(String),
+}
+
+/// A cluster on this machine. The value is a handle: dropping it changes nothing.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    name: String,
+    layout: Layout,
+    target: Target,
+    interrupt: Interrupt,
+}
+
+impl Cluster {
+    /// Starts a cluster, or returns the running one of that name. One that is half-started, broken or started with
+    /// other options or binaries is cleaned up first.
+    ///
+    /// # Errors
+    /// When a binary cannot be built or a component does not come up; nothing is left running then.
+    pub fn up(options: &Options) -> Result<Self> {
+        Self::up_for(options, None)
+    }
+
+    /// Starts a cluster that lives no longer than the returned value. Should this process be killed, the next start
+    /// of any cluster cleans it up.
+    ///
+    /// # Errors
+    /// As [`Cluster::up`].
+    pub fn temporary(options: &Options) -> Result<TemporaryCluster> {
+        Self::up_for(options, ProcessId::this()).map(TemporaryCluster)
+    }
+
+    /// The running cluster of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoCluster`] if there is none.
+    pub fn find(name: &str) -> Result<Self> {
+        let cache = Cache::from_env()?;
+        let cluster = Self::named(&cache, name, &Tools::ensure(&cache, Progress::Quiet)?)?;
+        match cluster.state()? {
+            Some(_) => Ok(cluster),
+            None => Err(Error::NoCluster(name.to_owned())),
+        }
+    }
+
+    /// Names of all clusters that are there, in whatever health.
+    ///
+    /// # Errors
+    /// When the cache folder cannot be read.
+    pub fn names() -> Result<Vec<String>> {
+        names_in(&Cache::from_env()?)
+    }
+
+    fn named(cache: &Cache, name: &str, tools: &Tools) -> Result<Self> {
+        let allowed = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(allowed) {
+            return Err(Error::BadName(name.to_owned()));
+        }
+        let layout = Layout {
+            folder: cache.clusters().join(name),
+        };
+        let target = Target {
+            kubectl: tools.path(Tool::Kubectl)?,
+            kubeconfig: layout.kubeconfig("admin"),
+            manager_kubeconfig: layout.kubeconfig("lws-manager"),
+            folder: layout.folder.clone(),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            layout,
+            target,
+            interrupt: Interrupt::default(),
+        })
+    }
+
+    fn up_for(options: &Options, owner: Option<ProcessId>) -> Result<Self> {
+        let cache = Cache::from_env()?;
+        let tools = Tools::ensure(&cache, options.progress)?;
+        remove_orphans(&cache, &tools)?;
+        let mut cluster = Self::named(&cache, &options.name, &tools)?;
+        cluster.interrupt = options.interrupt.clone();
+        let _lock = cluster.lock()?;
+        let fingerprint = options.fingerprint(&tools)?;
+        if let Some(problem) = cluster.obstacle(&fingerprint)? {
+            options.progress.step(&format!(
+                "cluster {}: cleaning up ({problem})",
+                options.name
+            ));
+            cluster.stop_everything()?;
+        } else if cluster.state()?.is_some() {
+            return Ok(cluster);
+        }
+        let state = State {
+            fingerprint,
+            complete: false,
+            owner,
+            ports: Ports::of([0; 5]),
+            processes: Vec::new(),
+        };
+        cluster.start_on_free_ports(options, &tools, &cache, state)?;
+        Ok(cluster)
+    }
+
+    /// Why what is there cannot be used; `None` if it can, or if nothing is there.
+    fn obstacle(&self, fingerprint: &str) -> Result<Option<String>> {
+        Ok(match self.health()? {
+            Health::Absent => None,
+            Health::Broken(reason) => Some(reason),
+            Health::Healthy => {
+                let same = self
+                    .state()?
+                    .is_some_and(|state| state.fingerprint == fingerprint);
+                (!same).then(|| "it was started with other options or binaries".to_owned())
+            }
+        })
+    }
+
+    fn start_on_free_ports(
+        &self,
+        options: &Options,
+        tools: &Tools,
+        cache: &Cache,
+        mut state: State,
+    ) -> Result<()> {
+        let mut attempt = 1;
+        loop {
+            state.ports = Ports::of(ports::pick(&ports_in_use(cache)?)?);
+            state.processes.clear();
+            let outcome = self.start(options, tools, &mut state);
+            if outcome.is_ok() {
+                return Ok(());
+            }
+            let lost_port = self.lost_a_port();
+            self.stop_everything()?;
+            if !lost_port || attempt == ATTEMPTS {
+                return outcome;
+            }
+            attempt += 1;
+            options
+                .progress
+                .step("another process took a port: trying again with others");
+        }
+    }
+
+    /// Whether a component found its port taken.
+    fn lost_a_port(&self) -> bool {
+        Component::ALL.iter().any(|component| {
+            process::tail(&self.log(*component)).contains("address already in use")
+        })
+    }
+
+    fn start(&self, options: &Options, tools: &Tools, state: &mut State) -> Result<()> {
+        options
+            .progress
+            .step(&format!("cluster {}: starting", self.name));
+        self.prepare(state)?;
+        for component in Component::ALL {
+            let program = tools.path(component.tool())?;
+            let mut argv = vec![program.display().to_string()];
+            argv.extend(control_plane::arguments(
+                component,
+                &self.layout,
+                &state.ports,
+                options.gang_scheduling,
+            ));
+            argv.extend(options.flags.get(&component).cloned().unwrap_or_default());
+            let env = control_plane::environment(component, &self.layout);
+            let id = process::spawn(&argv, &env, &self.log(component))?;
+            state.processes.push(Process {
+                component,
+                id,
+                argv,
+                env,
+            });
+            state.write(&self.layout.state())?;
+            self.wait_for_component(component, state)?;
+            options.progress.step(&format!("{} runs", component.name()));
+        }
+        self.add_nodes(options.nodes, state)?;
+        state.complete = true;
+        state.write(&self.layout.state())?;
+        options
+            .progress
+            .step(&format!("cluster {}: ready", self.name));
+        Ok(())
+    }
+
+    /// Writes everything that the components read. The record comes first, so that a start cut short is seen.
+    fn prepare(&self, state: &State) -> Result<()> {
+        let layout = &self.layout;
+        for folder in layout.folders() {
+            cache::remove(&folder)?;
+            cache::make_folder(&folder)?;
+        }
+        state.write(&layout.state())?;
+        let authority = Authority::new("lws-local-cluster")?;
+        cache::write(&layout.pki().join("ca.crt"), authority.certificate())?;
+        authority
+            .server("kube-apiserver", &SERVER_NAMES)?
+            .write(&layout.pki(), "server")?;
+        certificates::write_service_account_keys(&layout.pki())?;
+        for (user, name, group) in USERS {
+            let client = authority.client(name, group)?;
+            let server = state.ports.server();
+            let document =
+                kubeconfig::document(&self.name, &server, authority.certificate(), &client);
+            cache::write_secret(&layout.kubeconfig(user), &document.to_string())?;
+        }
+        let audit = control_plane::audit_policy().to_string();
+        cache::write(&layout.config("audit-policy.json"), &audit)?;
+        let scheduler = control_plane::scheduler_config(layout).to_string();
+        cache::write(&layout.config("scheduler.json"), &scheduler)?;
+        cache::write(&layout.config("kwok.yaml"), nodes::STAGES)
+    }
+
+    /// Waits until a component answers. KWOK has no port: its nodes are waited for.
+    fn wait_for_component(&self, component: Component, state: &State) -> Result<()> {
+        let what = format!("{} does not come up", component.name());
+        self.interrupt.wait_until(&what, START_LIMIT, || {
+            self.check_alive(state)?;
+            Ok(match component {
+                Component::Etcd => {
+                    http::get(state.ports.etcd, "/health").is_some_and(|(code, _)| code == 200)
+                }
+                Component::ApiServer => self.api_server_is_ready(),
+                Component::ControllerManager => http::is_open(state.ports.controller_manager),
+                Component::Scheduler => http::is_open(state.ports.scheduler),
+                Component::Kwok => true,
+            })
+        })
+    }
+
+    /// Fails with the end of its log if a component ended.
+    fn check_alive(&self, state: &State) -> Result<()> {
+        match state.stopped().first() {
+            None => Ok(()),
+            Some(component) => {
+                let log = self.log(*component);
+                let (name, tail) = (component.name().to_owned(), process::tail(&log));
+                Err(Error::Ended { name, log, tail })
+            }
+        }
+    }
+
+    /// Adds the fake nodes and waits until pods can run: nodes ready and untainted, default service account there.
+    fn add_nodes(&self, count: usize, state: &State) -> Result<()> {
+        let documents = nodes::documents(count).to_string();
+        self.target
+            .kubectl_with(&["create", "-f", "-"], &documents)?;
+        self.interrupt
+            .wait_until("the fake nodes do not get ready", START_LIMIT, || {
+                self.check_alive(state)?;
+                let accounts = [
+                    "get",
+                    "serviceaccount",
+                    "default",
+                    "--ignore-not-found",
+                    "-o",
+                    "name",
+                ];
+                let taints = [
+                    "get",
+                    "nodes",
+                    "-o",
+                    "jsonpath={.items[*].spec.taints[*].key}",
+                ];
+                Ok(!self.target.kubectl(&accounts)?.is_empty()
+                    && self.target.kubectl(&taints)?.trim().is_empty())
+            })
+    }
+
+    fn api_server_is_ready(&self) -> bool {
+        self.target
+            .kubectl(&["get", "--raw=/readyz", "--request-timeout=5s"])
+            .is_ok()
+    }
+
+    /// How the cluster is.
+    ///
+    /// # Errors
+    /// When its record cannot be read from disk.
+    pub fn health(&self) -> Result<Health> {
+        let state = match self.state() {
+            Ok(None) => return Ok(Health::Absent),
+            Ok(Some(state)) => state,
+            Err(error @ Error::State { .. }) => return Ok(Health::Broken(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        if !state.complete {
+            return Ok(Health::Broken("its start was cut short".to_owned()));
+        }
+        if state.is_orphaned() {
+            return Ok(Health::Broken(
+                "the process it was started for has ended".to_owned(),
+            ));
+        }
+        let stopped: Vec<&str> = state
+            .stopped()
+            .iter()
+            .map(|component| component.name())
+            .collect();
+        if !stopped.is_empty() {
+            return Ok(Health::Broken(format!(
+                "{} does not run",
+                stopped.join(", ")
+            )));
+        }
+        if !self.api_server_is_ready() {
+            return Ok(Health::Broken("kube-apiserver is not ready".to_owned()));
+        }
+        Ok(Health::Healthy)
+    }
+
+    /// Whether all processes run and the API server is ready.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        matches!(self.health(), Ok(Health::Healthy))
+    }
+
+    /// Stops the cluster and the managers in it, newest first, and removes its state; logs stay until the next
+    /// start of a cluster of that name.
+    ///
+    /// # Errors
+    /// [`Error::Stop`] if a process survives SIGKILL.
+    pub fn down(&self) -> Result<()> {
+        let _lock = self.lock()?;
+        self.stop_everything()
+    }
+
+    fn stop_everything(&self) -> Result<()> {
+        manager::stop_all(&self.layout.folder)?;
+        match self.state() {
+            Ok(state) => {
+                for process in state.iter().flat_map(|state| state.processes.iter().rev()) {
+                    process.id.stop(process.component.name(), STOP_LIMIT)?;
+                }
+            }
+            // Nothing is known of its processes, so none may be stopped.
+            Err(Error::State { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let entries = match fs::read_dir(&self.layout.folder) {
+            Ok(entries) => entries,
+            Err(_) => return Ok(()),
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path != self.layout.logs() {
+                cache::remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops one component with SIGTERM, or SIGKILL after a while.
+    ///
+    /// # Errors
+    /// [`Error::NoComponent`], or [`Error::Stop`] if it survives.
+    pub fn stop_component(&self, component: Component) -> Result<()> {
+        self.process(component)?
+            .id
+            .stop(component.name(), STOP_LIMIT)
+    }
+
+    /// Stops one component with SIGKILL.
+    ///
+    /// # Errors
+    /// [`Error::NoComponent`], or [`Error::Stop`] if it survives.
+    pub fn kill_component(&self, component: Component) -> Result<()> {
+        self.process(component)?.id.kill(component.name())
+    }
+
+    /// Starts a stopped component again, as it was started first, and waits until it answers.
+    ///
+    /// # Errors
+    /// [`Error::NoComponent`], or when it does not come up.
+    pub fn start_component(&self, component: Component) -> Result<()> {
+        let _lock = self.lock()?;
+        let mut state = self.running_state()?;
+        let entry = state
+            .processes
+            .iter_mut()
+            .find(|process| process.component == component);
+        let process = entry.ok_or_else(|| self.no_component(component))?;
+        if !process.id.is_running() {
+            process.id = process::spawn(
+                &process.argv,
+                &process.env,
+                &self.layout.log(component.name()),
+            )?;
+            state.write(&self.layout.state())?;
+        }
+        self.wait_for_component(component, &state)
+    }
+
+    fn process(&self, component: Component) -> Result<Process> {
+        let state = self.running_state()?;
+        state
+            .process(component)
+            .cloned()
+            .ok_or_else(|| self.no_component(component))
+    }
+
+    fn no_component(&self, component: Component) -> Error {
+        Error::NoComponent {
+            component: component.name(),
+            cluster: self.name.clone(),
+        }
+    }
+
+    fn running_state(&self) -> Result<State> {
+        self.state()?
+            .ok_or_else(|| Error::NoCluster(self.name.clone()))
+    }
+
+    fn state(&self) -> Result<Option<State>> {
+        State::read(&self.layout.state())
+    }
+
+    fn lock(&self) -> Result<File> {
+        let path = self.layout.folder.with_extension("lock");
+        let file = cache::lock_file(&path)?;
+        file.lock().map_err(Error::file("lock", &path))?;
+        Ok(file)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The API server's audit log: one JSON document a line and finished request.
+    #[must_use]
+    pub fn audit_log(&self) -> PathBuf {
+        self.layout.audit_log()
+    }
+
+    /// Log of a component.
+    #[must_use]
+    pub fn log(&self, component: Component) -> PathBuf {
+        self.layout.log(component.name())
+    }
+
+    /// Secure port of the API server, kube-controller-manager or kube-scheduler, or the client port of etcd;
+    /// `/metrics` of the middle two needs no credentials.
+    ///
+    /// # Errors
+    /// [`Error::NoCluster`], or [`Error::NoComponent`] for KWOK, which has none.
+    pub fn port(&self, component: Component) -> Result<u16> {
+        let ports = self.running_state()?.ports;
+        match component {
+            Component::Etcd => Ok(ports.etcd),
+            Component::ApiServer => Ok(ports.api_server),
+            Component::ControllerManager => Ok(ports.controller_manager),
+            Component::Scheduler => Ok(ports.scheduler),
+            Component::Kwok => Err(self.no_component(component)),
+        }
+    }
+
+    /// The components with their process id and whether it runs.
+    ///
+    /// # Errors
+    /// [`Error::NoCluster`].
+    pub fn processes(&self) -> Result<Vec<(Component, u32, bool)>> {
+        let state = self.running_state()?;
+        let rows = state.processes.iter();
+        Ok(rows
+            .map(|row| (row.component, row.id.pid, row.id.is_running()))
+            .collect())
+    }
+}
+
+impl Deref for Cluster {
+    type Target = Target;
+
+    fn deref(&self) -> &Target {
+        &self.target
+    }
+}
+
+/// A cluster that is stopped when this value is dropped.
+#[derive(Debug)]
+pub struct TemporaryCluster(Cluster);
+
+impl Deref for TemporaryCluster {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryCluster {
+    fn drop(&mut self) {
+        // A drop cannot fail; what is left is found at the next start of any cluster.
+        let _ = self.0.down();
+    }
+}
+
+fn names_in(cache: &Cache) -> Result<Vec<String>> {
+    let folder = cache.clusters();
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(&folder).map_err(Error::file("list", &folder))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("state.json").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Ports of all clusters that are there, running or not: a stopped component comes back to its port.
+fn ports_in_use(cache: &Cache) -> Result<BTreeSet<u16>> {
+    let mut ports = BTreeSet::new();
+    for name in names_in(cache)? {
+        let path = Layout {
+            folder: cache.clusters().join(name),
+        }
+        .state();
+        if let Ok(Some(state)) = State::read(&path) {
+            ports.extend(state.ports.all());
+        }
+    }
+    Ok(ports)
+}
+
+/// Stops clusters whose owner was killed before it could.
+fn remove_orphans(cache: &Cache, tools: &Tools) -> Result<()> {
+    for name in names_in(cache)? {
+        let Ok(cluster) = Cluster::named(cache, &name, tools) else {
+            continue;
+        };
+        if cluster
+            .state()
+            .is_ok_and(|state| state.is_some_and(|state| state.is_orphaned()))
+        {
+            cluster.down()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The webhook configurations for a manager that runs outside the cluster: they name a URL instead of a Service.
+//! Names, paths and rules are those of admission.md section 1 and WHK-2. Pure.
+
+use serde_json::{Value, json};
+
+/// Kind and name of the two configurations.
+pub(crate) const NAMES: [&str; 2] = [
+    "MutatingWebhookConfiguration/lws-mutating-webhook-configuration",
+    "ValidatingWebhookConfiguration/lws-validating-webhook-configuration",
+];
+
+/// Both configurations with webhooks below `base`, for example `https://127.0.0.1:9443`.
+pub(crate) fn documents(base: &str, ca_bundle: &str) -> [Value; 2] {
+    let webhook = |name: &str, path: &str, rule: Value| {
+        json!({
+            "name": name,
+            "clientConfig": {"url": format!("{base}{path}"), "caBundle": ca_bundle},
+            "rules": [rule],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        })
+    };
+    let mut pods = webhook(
+        "mpod.kb.io",
+        "/mutate--v1-pod",
+        rule("", "pods", &["CREATE"]),
+    );
+    if let Some(pods) = pods.as_object_mut() {
+        pods.insert("objectSelector".to_owned(), group_pods());
+    }
+    let sets = || {
+        rule(
+            "leaderworkerset.x-k8s.io",
+            "leaderworkersets",
+            &["CREATE", "UPDATE"],
+        )
+    };
+    let mutating = [
+        webhook(
+            "mleaderworkerset.kb.io",
+            "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+            sets(),
+        ),
+        pods,
+    ];
+    let validating = [
+        webhook(
+            "vleaderworkerset.kb.io",
+            "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+            sets(),
+        ),
+        webhook(
+            "vdisaggregatedset.kb.io",
+            "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset",
+            rule(
+                "disaggregatedset.x-k8s.io",
+                "disaggregatedsets",
+                &["CREATE", "UPDATE"],
+            ),
+        ),
+    ];
+    [
+        configuration(
+            "MutatingWebhookConfiguration",
+            "lws-mutating-webhook-configuration",
+            &mutating,
+        ),
+        configuration(
+            "ValidatingWebhookConfiguration",
+            "lws-validating-webhook-configuration",
+            &validating,
+        ),
+    ]
+}
+
+fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": webhooks,
+    })
+}
+
+fn rule(group: &str, resource: &str, operations: &[&str]) -> Value {
+    json!({
+        "apiGroups": [group],
+        "apiVersions": ["v1"],
+        "resources": [resource],
+        "operations": operations,
+    })
+}
+
+/// Pods of any LeaderWorkerSet.
+fn group_pods() -> Value {
+    json!({"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Name, URL and whether an object selector is set, in order, of one configuration.
+    fn entries(configuration: &Value) -> Vec<(String, String, bool)> {
+        let webhooks = configuration["webhooks"].as_array().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        webhooks
+            .iter()
+            .map(|hook| {
+                let url = text(&hook["clientConfig"]["url"]);
+                (
+                    text(&hook["name"]),
+                    url,
+                    hook.get("objectSelector").is_some(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn ops_whk_2_entries_and_paths() {
+        let list = documents("https://127.0.0.1:1", "Y2E=");
+        let base = "https://127.0.0.1:1";
+        let entry = |name: &str, path: &str, selects: bool| {
+            (name.to_owned(), format!("{base}{path}"), selects)
+        };
+        assert_eq!(
+            entries(&list[0]),
+            [
+                entry(
+                    "mleaderworkerset.kb.io",
+                    "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+                    false
+                ),
+                entry("mpod.kb.io", "/mutate--v1-pod", true),
+            ]
+        );
+        assert_eq!(
+            entries(&list[1]),
+            [
+                entry(
+                    "vleaderworkerset.kb.io",
+                    "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+                    false
+                ),
+                entry(
+                    "vdisaggregatedset.kb.io",
+                    "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset",
+                    false
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn adm_reg_3_rules_name_no_subresource() {
+        let list = json!(documents("https://127.0.0.1:1", "Y2E=")).to_string();
+        for subresource in ["/scale\"", "/status\"", "/*\""] {
+            assert!(!list.contains(subresource), "{subresource}");
+        }
+    }
+
+    #[test]
+    fn adm_reg_2_names() {
+        let names = documents("https://127.0.0.1:1", "Y2E=").map(|document| {
+            let name = document["metadata"]["name"].as_str().unwrap();
+            format!("{}/{name}", document["kind"].as_str().unwrap())
+        });
+        assert_eq!(names, NAMES);
+    }
+}
