@@ -1,1 +1,44 @@
-fn main() {}
+//! The commands of this repository: `cargo xtask <command>`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod check;
+mod cluster;
+mod interrupt;
+mod repository;
+mod test;
+
+/// Commands of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs all checks and tests; `.ci/run` calls exactly this.
+    Test(test::Arguments),
+    /// Starts, stops and shows local clusters.
+    Cluster(cluster::Arguments),
+    /// Runs the quick checks: format, clippy, generated files.
+    Check(check::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `cargo xtask check`: the checks that need no cluster.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::repository::{self, cargo};
+
+/// Arguments of `cargo xtask check`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  cargo xtask check")]
+pub struct Arguments {}
+
+/// A check: its heading and what it runs.
+pub type Check = (&'static str, fn() -> Result<()>);
+
+/// All checks, quickest first.
+pub const CHECKS: [Check; 2] = [("format", format), ("clippy", clippy)];
+
+/// Runs the command.
+pub fn run(_: &Arguments) -> Result<()> {
+    for (heading, check) in CHECKS {
+        println!("== {heading}");
+        check()?;
+    }
+    Ok(())
+}
+
+fn format() -> Result<()> {
+    repository::run(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    repository::run(&mut cargo(&arguments))
+}
