@@ -1,0 +1,307 @@
+//! What a replica knows of the cluster: trimmed objects, the ways to find them, and tombstones of vanished workers.
+//!
+//! Informers write ([`Cache::apply_pods`] and so on) and get the work items that the change concerns; `observe` of each controller reads.
+//! Every replica keeps it, leading or not (FAIL-23). It never asks the API server and holds no clock; all lists are ordered by name, so
+//! that a plan depends on what is there and on nothing else.
+
+mod change;
+mod index;
+mod pods;
+mod version;
+mod wakes;
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::change::Change;
+pub use self::pods::{Group, TOMBSTONE_LIFE, Tombstone};
+pub use self::wakes::Wakes;
+
+use self::change::{Move, Object, Objects, moves};
+use self::index::{Edit, Index};
+use self::pods::Pods;
+use crate::intent::{Kind, Target};
+use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, Service, StatefulSet, Uid};
+use crate::run::{SeenAs, Written};
+
+/// KRS-57: what was applied last to the leader workload of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Hash of the applied configuration.
+    pub desired_hash: u64,
+    /// UID of the object that the apply returned.
+    pub uid: Uid,
+    /// Generation that it returned.
+    pub generation: i64,
+    /// Hash of the metadata that it returned.
+    pub metadata_hash: u64,
+}
+
+/// Objects, indexes and tombstones. A clone shares the objects.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Cache {
+    sets: Objects<Lws>,
+    stateful_sets: Objects<StatefulSet>,
+    stateful_set_keys: BTreeMap<Uid, ObjectKey>,
+    stateful_sets_of: Index<ObjectKey>,
+    services: Objects<Service>,
+    revisions: Objects<Revision>,
+    revisions_of: Index<ObjectKey>,
+    nodes: Objects<Node>,
+    pods: Pods,
+    applied: BTreeMap<Uid, Applied>,
+}
+
+impl Cache {
+    /// A LeaderWorkerSet.
+    pub fn set(&self, key: &ObjectKey) -> Option<&Arc<Lws>> {
+        self.sets.get(key)
+    }
+
+    /// A StatefulSet.
+    pub fn stateful_set(&self, key: &ObjectKey) -> Option<&Arc<StatefulSet>> {
+        self.stateful_sets.get(key)
+    }
+
+    /// The StatefulSet that an owner reference means.
+    pub fn stateful_set_by_uid(&self, uid: &Uid) -> Option<&Arc<StatefulSet>> {
+        self.stateful_sets.get(self.stateful_set_keys.get(uid)?)
+    }
+
+    /// A Service.
+    pub fn service(&self, key: &ObjectKey) -> Option<&Arc<Service>> {
+        self.services.get(key)
+    }
+
+    /// A Node.
+    pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
+        self.nodes.get(&ObjectKey::new("", name))
+    }
+
+    /// A pod.
+    pub fn pod(&self, key: &ObjectKey) -> Option<&Arc<Pod>> {
+        self.pods.objects.get(key)
+    }
+
+    /// Leader pods that carry the name of `set`.
+    pub fn leaders_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<Pod>> + use<'a> {
+        self.pods.leaders.at(set).filter_map(|key| self.pod(key))
+    }
+
+    /// StatefulSets that carry the name of `set`, the leader set included.
+    pub fn stateful_sets_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<StatefulSet>> + use<'a> {
+        self.stateful_sets_of
+            .at(set)
+            .filter_map(|key| self.stateful_set(key))
+    }
+
+    /// ControllerRevisions that carry the name of `set`.
+    pub fn revisions_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<Revision>> + use<'a> {
+        self.revisions_of
+            .at(set)
+            .filter_map(|key| self.revisions.get(key))
+    }
+
+    /// The group of the leader pod `leader`, as long as a pod or a tombstone of it is there.
+    pub fn group(&self, leader: &ObjectKey) -> Option<&Group> {
+        self.pods.groups.get(leader)
+    }
+
+    /// Pods of `set` with this label `lws/group-index`.
+    pub fn pods_with_index<'a>(
+        &'a self,
+        set: &ObjectKey,
+        group_index: &str,
+    ) -> impl Iterator<Item = &'a Arc<Pod>> + use<'a> {
+        let at = (set.clone(), group_index.into());
+        self.pods.with_index.at(&at).filter_map(|key| self.pod(key))
+    }
+
+    /// Groups that have a pod of `set`.
+    pub fn groups_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
+        self.pods.groups_of.at(set)
+    }
+
+    /// All work items: what a replica that begins to lead has to look at (KRS-68).
+    pub fn all(&self) -> Wakes {
+        Wakes {
+            sets: self.sets.keys().cloned().collect(),
+            groups: self.pods.groups.keys().cloned().collect(),
+        }
+    }
+
+    /// What was applied last to the leader workload of the set with this UID.
+    pub fn applied(&self, set: &Uid) -> Option<&Applied> {
+        self.applied.get(set)
+    }
+
+    /// KRS-36: the cache shows what `written` left behind. Versions that cannot be compared count as seen.
+    pub fn sees(&self, written: &Written) -> bool {
+        let held = self.meta(&written.target);
+        match &written.seen_as {
+            SeenAs::Version(version) => held.is_some_and(|held| {
+                version::compare(&held.resource_version, version) != Some(Ordering::Less)
+            }),
+            SeenAs::Deleted => {
+                held.is_none_or(|held| held.uid != written.uid || held.is_terminating())
+            }
+            SeenAs::NotVersion(version) => {
+                held.is_none_or(|held| held.resource_version != *version)
+            }
+        }
+    }
+
+    fn meta(&self, target: &Target) -> Option<&Meta> {
+        match target.kind {
+            Kind::LeaderWorkerSet => meta_in(&self.sets, &target.key),
+            Kind::StatefulSet => meta_in(&self.stateful_sets, &target.key),
+            Kind::ControllerRevision => meta_in(&self.revisions, &target.key),
+            Kind::Service => meta_in(&self.services, &target.key),
+            Kind::Pod => meta_in(&self.pods.objects, &target.key),
+        }
+    }
+}
+
+fn meta_in<'a, T: Object + 'a>(objects: &'a Objects<T>, key: &ObjectKey) -> Option<&'a Meta> {
+    objects.get(key).map(|object| object.meta())
+}
+
+/// What the informers and the controllers write.
+impl Cache {
+    /// Takes a change of LeaderWorkerSets.
+    pub fn apply_sets(&mut self, change: Change<Lws>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.sets, change) {
+            replace(&mut self.sets, &step);
+            if let (Some(old), None) = (&step.old, &step.new) {
+                self.applied.remove(&old.meta.uid);
+            }
+            self.wake_by_set(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of StatefulSets.
+    pub fn apply_stateful_sets(&mut self, change: Change<StatefulSet>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.stateful_sets, change) {
+            replace(&mut self.stateful_sets, &step);
+            file(&mut self.stateful_sets_of, &step);
+            if let Some(old) = &step.old {
+                self.stateful_set_keys.remove(&old.meta.uid);
+            }
+            if let Some(new) = &step.new {
+                self.stateful_set_keys
+                    .insert(new.meta.uid.clone(), new.key().clone());
+                self.complete_chains(&new.meta);
+            }
+            self.wake_by_stateful_set(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of Services.
+    pub fn apply_services(&mut self, change: Change<Service>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.services, change) {
+            replace(&mut self.services, &step);
+            self.wake_by_service(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of ControllerRevisions, which wakes nothing (ORD-13).
+    pub fn apply_revisions(&mut self, change: Change<Revision>) -> Wakes {
+        for step in moves(&self.revisions, change) {
+            replace(&mut self.revisions, &step);
+            file(&mut self.revisions_of, &step);
+        }
+        Wakes::default()
+    }
+
+    /// Takes a change of Nodes.
+    pub fn apply_nodes(&mut self, change: Change<Node>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.nodes, change) {
+            replace(&mut self.nodes, &step);
+            self.wake_by_node(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of pods.
+    pub fn apply_pods(&mut self, change: Change<Pod>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.pods.objects, change) {
+            let set_owner = step.old.as_ref().and_then(|pod| self.set_owner(pod));
+            self.pods.apply(&step, set_owner);
+            self.wake_by_pod(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// FAIL-21: the vanished pod `uid` was judged in a run of `group`, and what followed from that succeeded.
+    pub fn handled(&mut self, group: &ObjectKey, uid: &Uid) {
+        self.pods.handled(group, uid);
+    }
+
+    /// FAIL-23: drops tombstones that are older than [`TOMBSTONE_LIFE`]. Called from time to time while another replica leads; the
+    /// age of a tombstone counts from the first call that finds it.
+    pub fn expire(&mut self, now: Duration) {
+        self.pods.expire(now);
+    }
+
+    /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone.
+    pub fn remember_applied(&mut self, set: Uid, applied: Applied) {
+        self.applied.insert(set, applied);
+    }
+
+    /// The controller of the pod's StatefulSet, as the cache knows it now.
+    fn set_owner(&self, pod: &Pod) -> Option<Owner> {
+        let set = self.stateful_set_by_uid(&pod.meta.owner.as_ref()?.uid)?;
+        set.meta.owner.clone()
+    }
+
+    fn complete_chains(&mut self, set: &Meta) {
+        if let Some(owner) = set.owner.as_ref().filter(|owner| owner.kind == "Pod") {
+            self.pods
+                .complete_chains(&set.uid, owner, &set.key.sibling(&owner.name));
+        }
+    }
+}
+
+fn replace<T: Object>(objects: &mut Objects<T>, step: &Move<T>) {
+    if let Some(old) = &step.old {
+        objects.remove(&old.meta().key);
+    }
+    if let Some(new) = &step.new {
+        objects.insert(new.meta().key.clone(), new.clone());
+    }
+}
+
+/// Files an object under the set that its label names.
+fn file<T: Object>(index: &mut Index<ObjectKey>, step: &Move<T>) {
+    for (version, edit) in [(&step.old, Edit::Remove), (&step.new, Edit::Add)] {
+        let meta = version.as_ref().map(|object| object.meta());
+        if let Some((meta, set)) = meta.and_then(|meta| Some((meta, meta.set_key()?))) {
+            index.edit(edit, &set, &meta.key);
+        }
+    }
+}

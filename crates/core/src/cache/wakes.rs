@@ -1,0 +1,202 @@
+//! Which work items a change concerns (ORD-10 … ORD-19).
+//!
+//! Decided from the old and the new version of the object and from the indexes after the change (KRS-44). Some rows wake more than the
+//! rule's table: each kind is watched on its own, so whatever a plan reads must wake its key when it comes late.
+
+use std::collections::BTreeSet;
+
+use lws_api::names::{GROUP, annotation, label};
+
+use super::Cache;
+use super::change::Move;
+use super::pods::{group_of, is_gated};
+use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Service, StatefulSet};
+
+/// Work items to plan again.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Wakes {
+    /// LeaderWorkerSets.
+    pub sets: BTreeSet<ObjectKey>,
+    /// Groups, by leader pod.
+    pub groups: BTreeSet<ObjectKey>,
+}
+
+impl Wakes {
+    /// Nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.groups.is_empty()
+    }
+
+    fn groups<'a>(&mut self, groups: impl Iterator<Item = &'a ObjectKey>) {
+        self.groups.extend(groups.cloned());
+    }
+}
+
+impl Cache {
+    /// ORD-10, ORD-18, ORD-19: the set itself; its retained, pending and gated groups when it came, went, or its spec changed. A
+    /// set that came wakes all its groups: they may have found none before.
+    pub(super) fn wake_by_set(&self, step: &Move<Lws>, wakes: &mut Wakes) {
+        let Some(set) = step.versions().next().map(|set| set.key().clone()) else {
+            return;
+        };
+        let concerns_groups = match (&step.old, &step.new) {
+            (Some(old), Some(new)) => {
+                old.meta.generation != new.meta.generation
+                    || old.meta.is_terminating() != new.meta.is_terminating()
+            }
+            (None, Some(_)) => {
+                wakes.groups(self.pods.groups_of.at(&set));
+                true
+            }
+            (Some(_), None) | (None, None) => true,
+        };
+        if concerns_groups {
+            wakes.groups(self.pods.retained.at(&set));
+            wakes.groups(self.pods.pending.at(&set));
+            wakes.groups(self.pods.gated.at(&set));
+        }
+        wakes.sets.insert(set);
+    }
+
+    /// ORD-10, ORD-11, ORD-17, ORD-19.
+    pub(super) fn wake_by_stateful_set(&self, step: &Move<StatefulSet>, wakes: &mut Wakes) {
+        for version in step.versions() {
+            let meta = &version.meta;
+            wakes.sets.extend(meta.set_key());
+            wakes.sets.extend(controlling_set(meta));
+            // ORD-15: a group is none of ours without the label.
+            if meta.labels.get(label::NAME).is_none() {
+                continue;
+            }
+            wakes.groups.extend(controlling_pod(meta));
+            if let Some(set) = controlling_set(meta) {
+                wakes.groups(self.pods.retained.at(&set));
+                wakes.groups(self.pods.gated.at(&set));
+            }
+        }
+    }
+
+    /// ORD-10, ORD-73: the controller of the Service, be it a set or the leader of a group.
+    pub(super) fn wake_by_service(&self, step: &Move<Service>, wakes: &mut Wakes) {
+        for version in step.versions() {
+            wakes.sets.extend(controlling_set(&version.meta));
+            wakes.groups.extend(controlling_pod(&version.meta));
+        }
+    }
+
+    /// ORD-12, ORD-16, ORD-19.
+    pub(super) fn wake_by_pod(&self, step: &Move<Pod>, wakes: &mut Wakes) {
+        let (old, new) = (step.old.as_deref(), step.new.as_deref());
+        wakes
+            .groups
+            .extend(step.versions().map(|pod| group_of(pod)));
+        if old.and_then(set_view) != new.and_then(set_view)
+            || (new.is_none() && old.is_some_and(is_in_gang))
+        {
+            wakes
+                .sets
+                .extend(step.versions().filter_map(|pod| pod.meta.set_key()));
+        }
+        let left = old.and_then(|pod| pod.meta.set_key());
+        let joined = new.and_then(|pod| pod.meta.set_key());
+        let gate_came = old.is_none() && new.is_some_and(is_gated);
+        if let Some(set) = left.filter(|set| Some(set) != joined.as_ref()) {
+            wakes.groups(self.pods.gated.at(&set));
+        }
+        if let Some(set) = joined.filter(|_| gate_came) {
+            wakes.groups(self.pods.gated.at(&set));
+        }
+    }
+
+    /// ORD-19: the groups that wait for a label of their leader's node.
+    pub(super) fn wake_by_node(&self, step: &Move<Node>, wakes: &mut Wakes) {
+        let Some(new) = &step.new else {
+            return;
+        };
+        if step
+            .old
+            .as_ref()
+            .is_some_and(|old| old.meta.labels == new.meta.labels)
+        {
+            return;
+        }
+        let bound = self.pods.bound.at(&new.meta.key.name.as_ref().into());
+        wakes.groups(bound.filter(|group| self.waits_for_topology(group)));
+    }
+
+    /// ORD-80 step 20: the set wants exclusive placement, and the leader has no worker set yet.
+    fn waits_for_topology(&self, group: &ObjectKey) -> bool {
+        let Some(leader) = self.pod(group) else {
+            return false;
+        };
+        let set = leader.meta.set_key().and_then(|set| self.set(&set));
+        let is_exclusive = set.is_some_and(|set| {
+            !set.meta
+                .annotation(annotation::EXCLUSIVE_TOPOLOGY)
+                .is_empty()
+        });
+        // ORD-4: the worker set is named after the leader's hostname.
+        let name = if leader.hostname.is_empty() {
+            &group.name
+        } else {
+            leader.hostname.as_ref()
+        };
+        let workers = self.stateful_set(&group.sibling(name));
+        is_exclusive && !workers.is_some_and(|set| set.meta.is_controlled_by(&leader.meta.uid))
+    }
+}
+
+/// What the set controller reads of a leader (ORD-45, ORD-103). ORD-12 names coming, going and exhaustion; readiness mostly shows
+/// in the leader workload too, but that is another watch, which may be ahead of this one.
+#[derive(PartialEq, Eq)]
+struct SetView<'a> {
+    set: Option<ObjectKey>,
+    uid: &'a str,
+    index: &'a str,
+    revision: &'a str,
+    size: &'a str,
+    exhausted: &'a str,
+    ready: bool,
+    terminating: bool,
+}
+
+fn set_view(pod: &Pod) -> Option<SetView<'_>> {
+    pod.is_leader().then(|| SetView {
+        set: pod.meta.set_key(),
+        uid: pod.meta.uid.as_str(),
+        index: pod.meta.label(label::GROUP_INDEX),
+        revision: pod.meta.label(label::REVISION),
+        size: pod.meta.annotation(annotation::SIZE),
+        exhausted: pod.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED),
+        ready: pod.is_running_and_ready(),
+        terminating: pod.meta.is_terminating(),
+    })
+}
+
+/// ORD-12, NAT-52: the end of a pod in a native gang concerns its set. Only admission for that scheduler writes the annotation.
+fn is_in_gang(pod: &Pod) -> bool {
+    !pod.meta
+        .annotation(annotation::WORKLOAD_AWARE_SCHEDULING)
+        .is_empty()
+}
+
+fn controlling_set(meta: &Meta) -> Option<ObjectKey> {
+    controller(meta, |owner| {
+        owner.kind == "LeaderWorkerSet"
+            && owner
+                .api_version
+                .split_once('/')
+                .is_some_and(|(group, _)| group == GROUP)
+    })
+}
+
+fn controlling_pod(meta: &Meta) -> Option<ObjectKey> {
+    controller(meta, |owner| {
+        owner.kind == "Pod" && owner.api_version == "v1"
+    })
+}
+
+fn controller(meta: &Meta, is_wanted: impl Fn(&Owner) -> bool) -> Option<ObjectKey> {
+    let owner = meta.owner.as_ref().filter(|owner| is_wanted(owner))?;
+    Some(meta.key.sibling(&owner.name))
+}
