@@ -1,1 +1,17 @@
-//! lws.
+//! The shell around the pure decisions of `lws-core`: configuration, connections, watches, writes, leader election, probes.
+//!
+//! Nothing here decides what a set or a group needs. This library is for the binary `lws-manager` and its tests.
+
+pub mod client;
+pub mod config;
+pub mod fence;
+pub mod flags;
+pub mod gateway;
+pub mod identity;
+pub mod informer;
+pub mod limiter;
+pub mod listen;
+pub mod logging;
+pub mod probes;
+pub mod signals;
+pub mod version;
