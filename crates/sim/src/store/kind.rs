@@ -1,0 +1,95 @@
+//! Kinds and names of the simulated API.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Kinds that the simulated cluster knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `leaderworkerset.x-k8s.io/v1`.
+    LeaderWorkerSet,
+    /// `apps/v1`.
+    StatefulSet,
+    /// `apps/v1`.
+    ControllerRevision,
+    /// `v1`.
+    Service,
+    /// `v1`.
+    Pod,
+    /// `v1`, cluster-scoped.
+    Node,
+    /// `v1`, cluster-scoped.
+    Namespace,
+    /// `v1`.
+    PersistentVolumeClaim,
+    /// `coordination.k8s.io/v1`.
+    Lease,
+}
+
+impl From<lws_core::intent::Kind> for Kind {
+    fn from(kind: lws_core::intent::Kind) -> Self {
+        use lws_core::intent::Kind as Core;
+        match kind {
+            Core::LeaderWorkerSet => Self::LeaderWorkerSet,
+            Core::StatefulSet => Self::StatefulSet,
+            Core::ControllerRevision => Self::ControllerRevision,
+            Core::Service => Self::Service,
+            Core::Pod => Self::Pod,
+        }
+    }
+}
+
+impl Kind {
+    /// Name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LeaderWorkerSet => "LeaderWorkerSet",
+            Self::StatefulSet => "StatefulSet",
+            Self::ControllerRevision => "ControllerRevision",
+            Self::Service => "Service",
+            Self::Pod => "Pod",
+            Self::Node => "Node",
+            Self::Namespace => "Namespace",
+            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
+            Self::Lease => "Lease",
+        }
+    }
+}
+
+/// An object by kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace, empty for cluster-scoped kinds.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// The key of an object.
+    pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl From<&lws_core::intent::Target> for Key {
+    fn from(target: &lws_core::intent::Target) -> Self {
+        Self {
+            kind: target.kind.into(),
+            namespace: target.key.namespace.clone(),
+            name: target.key.name.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", self.kind.name(), self.namespace, self.name)
+    }
+}

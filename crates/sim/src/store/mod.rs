@@ -1,0 +1,445 @@
+//! The API server of the simulated cluster: versioned objects, a watch log, optimistic concurrency, preconditions, finalizers, grace periods.
+//!
+//! Objects are JSON as on the wire. Every write bumps one version counter and appends to the log; a reader at version `v` sees what the log up to `v`
+//! says. Nothing here knows of controllers; who writes is a word in the log for reports.
+
+mod apply;
+mod defaults;
+mod kind;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lws_core::run::{Class, Failure};
+use serde_json::{Map, Value, json};
+
+pub use kind::{Key, Kind};
+
+/// Answer to a request: the object as it is stored now, or why not.
+pub type Answer = Result<Arc<Value>, Failure>;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// It was created.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It is gone; the event carries its last state.
+    Deleted,
+}
+
+/// An entry of the watch log.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Version that the write made.
+    pub version: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Who wrote.
+    pub by: &'static str,
+    /// What happened.
+    pub change: Change,
+    /// The object's name.
+    pub key: Key,
+    /// The object after the write.
+    pub object: Arc<Value>,
+    /// The object before it.
+    pub before: Option<Arc<Value>>,
+}
+
+/// How dependents of a deleted object end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cascade {
+    /// Collected after it is gone.
+    Background,
+    /// It waits for its blocking dependents.
+    Foreground,
+    /// They lose their owner reference.
+    Orphan,
+}
+
+/// A delete request.
+#[derive(Clone, Debug)]
+pub struct Deletion {
+    /// Precondition.
+    pub uid: Option<String>,
+    /// What follows for dependents.
+    pub cascade: Cascade,
+    /// Seconds until a pod is removed; `None`: its own grace period.
+    pub grace: Option<i64>,
+}
+
+/// The store.
+#[derive(Clone, Debug)]
+pub struct Store {
+    version: u64,
+    uids: u64,
+    now: Timestamp,
+    objects: BTreeMap<Key, Arc<Value>>,
+    log: Vec<Commit>,
+}
+
+impl Store {
+    /// An empty store at a time.
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            version: 1,
+            uids: 0,
+            now,
+            objects: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    /// Version of the newest write.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The clock that creation and deletion times are taken from.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// The whole log, oldest first.
+    pub fn log(&self) -> &[Commit] {
+        &self.log
+    }
+
+    /// One object.
+    pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+        self.objects.get(key)
+    }
+
+    /// All objects of a kind, by name.
+    pub fn list(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter().filter(move |(key, _)| key.kind == kind)
+    }
+
+    /// All objects.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
+    /// The objects of a kind as a reader at `version` sees them.
+    pub fn list_at(&self, kind: Kind, version: u64) -> BTreeMap<Key, Arc<Value>> {
+        let mut objects = BTreeMap::new();
+        for commit in self
+            .log
+            .iter()
+            .filter(|c| c.key.kind == kind && c.version <= version)
+        {
+            match commit.change {
+                Change::Added | Change::Modified => {
+                    objects.insert(commit.key.clone(), commit.object.clone());
+                }
+                Change::Deleted => {
+                    objects.remove(&commit.key);
+                }
+            }
+        }
+        objects
+    }
+
+    /// POST.
+    pub fn create(&mut self, by: &'static str, key: Key, mut object: Value) -> Answer {
+        if self.objects.contains_key(&key) {
+            let being_deleted = self.objects.get(&key).is_some_and(|o| is_terminating(o));
+            let words = if being_deleted {
+                "object is being deleted: "
+            } else {
+                ""
+            };
+            return Err(fail(Class::Exists, format!("{words}{key} already exists")));
+        }
+        defaults::fill(key.kind, &mut object);
+        let posted = object.clone();
+        self.uids += 1;
+        let meta = metadata(&mut object);
+        meta.insert("namespace".into(), json!(key.namespace));
+        meta.insert("name".into(), json!(key.name));
+        meta.insert("uid".into(), json!(format!("uid-{:06}", self.uids)));
+        meta.insert("generation".into(), json!(1));
+        meta.insert("creationTimestamp".into(), json!(self.now.to_string()));
+        meta.remove("resourceVersion");
+        apply::posted(by, &posted, &mut object);
+        Ok(self.commit(by, key, object, Change::Added))
+    }
+
+    /// Server-side apply, forced; the body carries the UID.
+    pub fn apply(&mut self, by: &'static str, key: &Key, body: &Value) -> Answer {
+        let uid = body
+            .pointer("/metadata/uid")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let Some(live) = self.objects.get(key).cloned() else {
+            return Err(fail(
+                Class::Conflict,
+                format!(
+                    "{key}: uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                ),
+            ));
+        };
+        check_identity(key, &live, body)?;
+        let mut object = (*live).clone();
+        apply::apply(by, body, &mut object);
+        defaults::fill(key.kind, &mut object);
+        self.update(by, key, &live, object)
+    }
+
+    /// Merge patch of the object or of its status.
+    pub fn patch(&mut self, by: &'static str, key: &Key, status: bool, body: &Value) -> Answer {
+        let Some(live) = self.objects.get(key).cloned() else {
+            return Err(fail(Class::Gone, format!("{key} not found")));
+        };
+        check_identity(key, &live, body)?;
+        let mut object = (*live).clone();
+        if status {
+            let patch = body.get("status").cloned().unwrap_or_else(|| json!({}));
+            let mut part = object.get("status").cloned().unwrap_or_else(|| json!({}));
+            json_patch::merge(&mut part, &patch);
+            set(&mut object, "status", part);
+        } else {
+            let mut patch = body.clone();
+            if let Some(fields) = patch.as_object_mut() {
+                fields.remove("status");
+            }
+            json_patch::merge(&mut object, &patch);
+            keep_system_metadata(&live, &mut object);
+        }
+        self.update(by, key, &live, object)
+    }
+
+    /// DELETE.
+    pub fn delete(&mut self, by: &'static str, key: &Key, deletion: &Deletion) -> Answer {
+        let Some(live) = self.objects.get(key).cloned() else {
+            return Err(fail(Class::Gone, format!("{key} not found")));
+        };
+        if deletion
+            .uid
+            .as_deref()
+            .is_some_and(|uid| Some(uid) != text(&live, "/metadata/uid"))
+        {
+            return Err(fail(
+                Class::Conflict,
+                format!("{key}: precondition failed: UID"),
+            ));
+        }
+        let grace = deletion.grace.unwrap_or_else(|| own_grace(key.kind, &live));
+        let finalizer = match deletion.cascade {
+            Cascade::Background => None,
+            Cascade::Foreground => Some("foregroundDeletion"),
+            Cascade::Orphan => Some("orphan"),
+        };
+        let mut object = (*live).clone();
+        mark_deleted(&mut object, self.now, grace, finalizer);
+        if grace == 0 && finalizers(&object).is_empty() {
+            return Ok(self.remove(by, key, object));
+        }
+        if object == *live {
+            Ok(live)
+        } else {
+            Ok(self.commit(by, key.clone(), object, Change::Modified))
+        }
+    }
+
+    /// What a kubelet does when the containers of a terminating pod have ended.
+    pub fn end(&mut self, by: &'static str, key: &Key) {
+        let Some(live) = self.objects.get(key).cloned() else {
+            return;
+        };
+        let mut object = (*live).clone();
+        metadata(&mut object).insert("deletionGracePeriodSeconds".into(), json!(0));
+        if finalizers(&object).is_empty() {
+            self.remove(by, key, object);
+        } else if object != *live {
+            self.commit(by, key.clone(), object, Change::Modified);
+        }
+    }
+
+    fn update(
+        &mut self,
+        by: &'static str,
+        key: &Key,
+        live: &Arc<Value>,
+        mut object: Value,
+    ) -> Answer {
+        if object == **live {
+            return Ok(live.clone());
+        }
+        if object.get("spec") != live.get("spec") {
+            let generation = live
+                .pointer("/metadata/generation")
+                .and_then(Value::as_i64)
+                .unwrap_or(0)
+                + 1;
+            metadata(&mut object).insert("generation".into(), json!(generation));
+        }
+        let is_over =
+            is_terminating(&object) && finalizers(&object).is_empty() && grace_left(&object) == 0;
+        if is_over {
+            return Ok(self.remove(by, key, object));
+        }
+        Ok(self.commit(by, key.clone(), object, Change::Modified))
+    }
+
+    fn remove(&mut self, by: &'static str, key: &Key, object: Value) -> Arc<Value> {
+        self.commit(by, key.clone(), object, Change::Deleted)
+    }
+
+    fn commit(
+        &mut self,
+        by: &'static str,
+        key: Key,
+        mut object: Value,
+        change: Change,
+    ) -> Arc<Value> {
+        self.version += 1;
+        metadata(&mut object).insert("resourceVersion".into(), json!(self.version.to_string()));
+        let object = Arc::new(object);
+        let before = match change {
+            Change::Added | Change::Modified => self.objects.insert(key.clone(), object.clone()),
+            Change::Deleted => self.objects.remove(&key),
+        };
+        self.log.push(Commit {
+            version: self.version,
+            at: self.now,
+            by,
+            change,
+            key,
+            object: object.clone(),
+            before,
+        });
+        object
+    }
+}
+
+fn fail(class: Class, message: String) -> Failure {
+    Failure {
+        class,
+        message,
+        retry_after: None,
+    }
+}
+
+fn check_identity(key: &Key, live: &Value, body: &Value) -> Result<(), Failure> {
+    for (path, what) in [
+        ("/metadata/uid", "UID"),
+        ("/metadata/resourceVersion", "resourceVersion"),
+    ] {
+        let wanted = text(body, path);
+        if wanted.is_some() && wanted != text(live, path) {
+            return Err(fail(
+                Class::Conflict,
+                format!("{key}: precondition failed: {what}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn keep_system_metadata(live: &Value, object: &mut Value) {
+    let kept = [
+        "uid",
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+    let old = live.get("metadata").cloned().unwrap_or_default();
+    let meta = metadata(object);
+    for name in kept {
+        match old.get(name) {
+            Some(value) => meta.insert(name.into(), value.clone()),
+            None => meta.remove(name),
+        };
+    }
+}
+
+fn mark_deleted(object: &mut Value, now: Timestamp, grace: i64, finalizer: Option<&str>) {
+    let meta = metadata(object);
+    let shorter = meta
+        .get("deletionGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .is_none_or(|old| grace < old);
+    if !meta.contains_key("deletionTimestamp") {
+        meta.insert(
+            "deletionTimestamp".into(),
+            json!((now + jiff::SignedDuration::from_secs(grace)).to_string()),
+        );
+    }
+    if shorter {
+        meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
+    }
+    if let Some(finalizer) = finalizer {
+        let list = meta.entry("finalizers").or_insert_with(|| json!([]));
+        if let Some(list) = list
+            .as_array_mut()
+            .filter(|list| !list.iter().any(|f| f == finalizer))
+        {
+            list.push(json!(finalizer));
+        }
+    }
+}
+
+fn own_grace(kind: Kind, object: &Value) -> i64 {
+    if kind != Kind::Pod || text(object, "/spec/nodeName").is_none_or(str::is_empty) {
+        return 0;
+    }
+    object
+        .pointer("/spec/terminationGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .unwrap_or(30)
+}
+
+fn grace_left(object: &Value) -> i64 {
+    object
+        .pointer("/metadata/deletionGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .unwrap_or(0)
+}
+
+/// A deletion timestamp is set.
+pub fn is_terminating(object: &Value) -> bool {
+    object
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(|t| !t.is_null())
+}
+
+/// The finalizers.
+pub fn finalizers(object: &Value) -> Vec<&str> {
+    object
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// A text member by JSON pointer.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer).and_then(Value::as_str)
+}
+
+/// The metadata, made if it is missing.
+pub fn metadata(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.get("metadata").is_some_and(Value::is_object) {
+        set(object, "metadata", json!({}));
+    }
+    object["metadata"]
+        .as_object_mut()
+        .expect("metadata was just made an object")
+}
+
+/// Sets a top-level member.
+pub fn set(object: &mut Value, name: &str, value: Value) {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    object[name] = value;
+}
