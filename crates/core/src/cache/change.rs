@@ -18,6 +18,16 @@ pub enum Change<T> {
     Relisted(Vec<T>),
 }
 
+impl<T> Change<T> {
+    /// The objects that it tells of.
+    pub(super) fn objects(&self) -> &[T] {
+        match self {
+            Self::Applied(object) | Self::Deleted(object) => std::slice::from_ref(object),
+            Self::Relisted(objects) => objects,
+        }
+    }
+}
+
 /// An object of a kind that the cache holds.
 pub(super) trait Object: PartialEq {
     fn meta(&self) -> &Meta;

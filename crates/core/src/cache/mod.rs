@@ -55,6 +55,7 @@ pub struct Cache {
     nodes: Objects<Node>,
     pods: Pods,
     applied: BTreeMap<Uid, Applied>,
+    newest: BTreeMap<Kind, Arc<str>>,
 }
 
 impl Cache {
@@ -152,13 +153,18 @@ impl Cache {
         self.applied.get(set)
     }
 
-    /// KRS-36: the cache shows what `written` left behind. Versions that cannot be compared count as seen.
+    /// KRS-36: the cache shows what `written` left behind. Versions that cannot be compared count as seen. A watch reports in the order
+    /// of versions, so a newer version of any object of the kind shows it too, for instance when the object is gone again.
     pub fn sees(&self, written: &Written) -> bool {
         let held = self.meta(&written.target);
         match &written.seen_as {
-            SeenAs::Version(version) => held.is_some_and(|held| {
-                version::compare(&held.resource_version, version) != Some(Ordering::Less)
-            }),
+            SeenAs::Version(version) => {
+                let newest = self.newest.get(&written.target.kind);
+                let held = held.map(|held| &held.resource_version);
+                held.into_iter()
+                    .chain(newest)
+                    .any(|known| version::compare(known, version) != Some(Ordering::Less))
+            }
             SeenAs::Deleted => {
                 held.is_none_or(|held| held.uid != written.uid || held.is_terminating())
             }
@@ -187,6 +193,7 @@ fn meta_in<'a, T: Object + 'a>(objects: &'a Objects<T>, key: &ObjectKey) -> Opti
 impl Cache {
     /// Takes a change of LeaderWorkerSets.
     pub fn apply_sets(&mut self, change: Change<Lws>) -> Wakes {
+        self.note_newest(Kind::LeaderWorkerSet, &change);
         let mut wakes = Wakes::default();
         for step in moves(&self.sets, change) {
             replace(&mut self.sets, &step);
@@ -200,6 +207,7 @@ impl Cache {
 
     /// Takes a change of StatefulSets.
     pub fn apply_stateful_sets(&mut self, change: Change<StatefulSet>) -> Wakes {
+        self.note_newest(Kind::StatefulSet, &change);
         let mut wakes = Wakes::default();
         for step in moves(&self.stateful_sets, change) {
             replace(&mut self.stateful_sets, &step);
@@ -219,6 +227,7 @@ impl Cache {
 
     /// Takes a change of Services.
     pub fn apply_services(&mut self, change: Change<Service>) -> Wakes {
+        self.note_newest(Kind::Service, &change);
         let mut wakes = Wakes::default();
         for step in moves(&self.services, change) {
             replace(&mut self.services, &step);
@@ -229,6 +238,7 @@ impl Cache {
 
     /// Takes a change of ControllerRevisions, which wakes nothing (ORD-13).
     pub fn apply_revisions(&mut self, change: Change<Revision>) -> Wakes {
+        self.note_newest(Kind::ControllerRevision, &change);
         for step in moves(&self.revisions, change) {
             replace(&mut self.revisions, &step);
             file(&mut self.revisions_of, &step);
@@ -248,6 +258,7 @@ impl Cache {
 
     /// Takes a change of pods.
     pub fn apply_pods(&mut self, change: Change<Pod>) -> Wakes {
+        self.note_newest(Kind::Pod, &change);
         let mut wakes = Wakes::default();
         for step in moves(&self.pods.objects, change) {
             let set_owner = step.old.as_ref().and_then(|pod| self.set_owner(pod));
@@ -271,6 +282,16 @@ impl Cache {
     /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone.
     pub fn remember_applied(&mut self, set: Uid, applied: Applied) {
         self.applied.insert(set, applied);
+    }
+
+    fn note_newest<T: Object>(&mut self, kind: Kind, change: &Change<T>) {
+        for object in change.objects() {
+            let version = &object.meta().resource_version;
+            let known = self.newest.entry(kind).or_insert_with(|| version.clone());
+            if version::compare(known, version) == Some(Ordering::Less) {
+                *known = version.clone();
+            }
+        }
     }
 
     /// The controller of the pod's StatefulSet, as the cache knows it now.

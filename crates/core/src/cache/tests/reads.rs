@@ -183,6 +183,16 @@ fn krs_36_a_write_is_seen_by_version() {
 }
 
 #[test]
+fn krs_36_a_write_to_what_is_gone_again_is_seen_by_a_newer_version() {
+    let mut cache = Cache::default();
+    cache.apply_pods(Change::Applied(leader("0", "l0", &[version("2")])));
+    let patched = written("l0", SeenAs::Version("5".into()));
+    assert!(!cache.sees(&patched));
+    cache.apply_pods(Change::Deleted(leader("0", "l0", &[version("6")])));
+    assert!(cache.sees(&patched));
+}
+
+#[test]
 fn krs_36_a_delete_is_seen_as_terminating_gone_or_replaced() {
     let deleted = written("l0", SeenAs::Deleted);
     let mut cache = Cache::default();
@@ -222,7 +232,7 @@ fn krs_36_every_written_kind_is_looked_up_in_its_own_cache() {
         (Kind::Service, "x"),
         (Kind::Pod, "x-0"),
     ] {
-        let seen = |name: &str| {
+        let seen = |name: &str, expected: &str| {
             let target = Target {
                 kind,
                 key: key(name),
@@ -230,10 +240,10 @@ fn krs_36_every_written_kind_is_looked_up_in_its_own_cache() {
             cache.sees(&Written {
                 target,
                 uid: uid.clone(),
-                seen_as: SeenAs::Version("1".into()),
+                seen_as: SeenAs::Version(expected.into()),
             })
         };
-        assert!(seen(name), "{kind:?}");
-        assert!(!seen("absent"), "{kind:?}");
+        assert!(seen(name, "1"), "{kind:?}");
+        assert!(!seen("absent", "9999"), "{kind:?}");
     }
 }
