@@ -1,1 +1,19 @@
-//! Placeholder.
+//! The HTTPS server that answers the API server's admission reviews (operations.md sections 7 and 8).
+//!
+//! What is answered is decided in `lws_core::admission`; this crate knows how to listen, to decode and encode reviews, and
+//! to exchange its certificate while it runs. It reads no objects of the cluster and holds no state between requests.
+
+#![deny(missing_docs)]
+
+mod certificates;
+mod files;
+mod probe;
+mod review;
+mod routes;
+mod server;
+
+pub use certificates::{CertStore, CertificateError};
+pub use files::CertFiles;
+pub use probe::{NotReady, Probe};
+pub use routes::Admission;
+pub use server::{Server, ServerError};
