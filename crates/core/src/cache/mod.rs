@@ -89,6 +89,22 @@ impl Cache {
         self.pods.objects.get(key)
     }
 
+    /// ORD-84: pods named `<parent>-<ordinal>`, whatever they belong to, with that ordinal.
+    pub fn pods_below(&self, parent: &ObjectKey) -> impl Iterator<Item = (u32, &Arc<Pod>)> {
+        let prefix = format!("{}-", parent.name);
+        let first = parent.sibling(&prefix);
+        let namespace = first.namespace.clone();
+        let ordinal = |text: &str| text.parse().ok().filter(|n: &u32| n.to_string() == text);
+        self.pods
+            .objects
+            .range(first..)
+            .map_while(move |(key, pod)| {
+                let rest = key.name.strip_prefix(&prefix)?;
+                (key.namespace == namespace).then_some((ordinal(rest), pod))
+            })
+            .filter_map(|(ordinal, pod)| Some((ordinal?, pod)))
+    }
+
     /// Leader pods that carry the name of `set`.
     pub fn leaders_of<'a>(
         &'a self,

@@ -74,6 +74,12 @@ impl Cache {
                 wakes.groups(self.pods.gated.at(&set));
             }
         }
+        // A leader counts only with its whole chain: when the link between set and leader set comes to light, all leaders are looked at.
+        let (old, new) = (step.old.as_ref(), step.new.as_ref());
+        let linked = new.filter(|new| old.is_none_or(|old| old.meta.owner != new.meta.owner));
+        if let Some(set) = linked.and_then(|new| controlling_set(&new.meta)) {
+            wakes.groups(self.pods.groups_of.at(&set));
+        }
     }
 
     /// ORD-10, ORD-73: the controller of the Service, be it a set or the leader of a group.

@@ -52,6 +52,44 @@ fn ord_14_lookups_follow_labels_names_and_uids() {
 }
 
 #[test]
+fn ord_84_pods_by_the_names_of_a_worker_set() {
+    let mut cache = Cache::default();
+    let elsewhere = ("/metadata/namespace", "nt".into());
+    for name in [
+        "x-0",
+        "x-0-1",
+        "x-0-10",
+        "x-0-2",
+        "x-0-02",
+        "x-0-1-1",
+        "x-0-a",
+        "x-00-1",
+        "x-0-4294967296",
+    ] {
+        cache.apply_pods(Change::Applied(pod(name, name, "1", "0", &[])));
+    }
+    cache.apply_pods(Change::Applied(pod(
+        "x-0-7",
+        "other",
+        "1",
+        "0",
+        &[elsewhere],
+    )));
+    let found: Vec<_> = cache
+        .pods_below(&key("x-0"))
+        .map(|(ordinal, pod)| (ordinal, pod.key().name.to_string()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (1, "x-0-1".to_owned()),
+            (10, "x-0-10".to_owned()),
+            (2, "x-0-2".to_owned())
+        ]
+    );
+}
+
+#[test]
 fn ord_14_a_changed_label_moves_the_object() {
     let mut cache = one_group();
     cache.apply_pods(Change::Applied(worker(

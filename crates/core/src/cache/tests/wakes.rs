@@ -145,6 +145,21 @@ fn ord_10_11_17_19_stateful_set_events() {
 }
 
 #[test]
+fn c35_a_leader_set_that_comes_or_is_adopted_wakes_all_its_groups() {
+    let mut cache = five_groups();
+    let all = wakes(&["x"], &["x-0", "x-1", "x-2", "x-3", "x-4"]);
+    cache.apply_stateful_sets(Change::Deleted(leader_set(&[])));
+    assert_eq!(
+        cache.apply_stateful_sets(Change::Applied(leader_set(&[]))),
+        all
+    );
+    let orphan = leader_set(&[version("2"), ("/metadata/ownerReferences", json!([]))]);
+    cache.apply_stateful_sets(Change::Applied(orphan));
+    let adopted = leader_set(&[version("3")]);
+    assert_eq!(cache.apply_stateful_sets(Change::Applied(adopted)), all);
+}
+
+#[test]
 fn krs_44_old_and_new_version_wake_their_owners() {
     let mut cache = Cache::default();
     cache.apply_stateful_sets(Change::Applied(worker_set("0", "s0", "l0")));
