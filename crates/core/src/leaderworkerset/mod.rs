@@ -1,3 +1,4 @@
 //! The controller of LeaderWorkerSets with Ordinal identity (reconcile-ordinal sections 3 to 7, 10 and 11).
 
+pub mod revision;
 pub mod rollout;
