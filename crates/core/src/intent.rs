@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::group::Cause;
 use crate::model::{ObjectKey, Uid};
 use crate::notice::Notice;
 use crate::ownership::Expected;
@@ -180,6 +181,8 @@ pub struct Step {
     pub intent: Intent,
     /// Log field, metric label and answer to "who did this?".
     pub why: Why,
+    /// The failure that the write answers, for the log (FAIL-100).
+    pub cause: Option<Cause>,
     /// Posted when the write was made by this pass.
     pub on_success: Vec<Notice>,
     /// Posted when it failed; the API's words are appended after `: `.
@@ -194,10 +197,18 @@ impl Step {
         Self {
             intent,
             why,
+            cause: None,
             on_success: Vec::new(),
             on_failure: None,
             if_failed: IfFailed::Stop,
         }
+    }
+
+    /// The write answers a failure (FAIL-100).
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Option<Cause>>) -> Self {
+        self.cause = cause.into();
+        self
     }
 
     /// Post `notice` when the write was made.

@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod build;
 pub mod cache;
+pub mod group;
 pub mod identity;
 pub mod intent;
 pub mod leaderworkerset;
