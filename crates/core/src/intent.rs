@@ -1,5 +1,6 @@
 //! What a plan wants done: writes as plain data, one API request each, in order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,15 @@ pub enum Accept {
     Controlled {
         /// The controller it must have.
         by: Expected,
+        /// Error text otherwise, without the API's words.
+        foreign: String,
+    },
+    /// ORD-74: as [`Accept::Controlled`], or a headless Service of nobody with this selector.
+    Serving {
+        /// The controller it must have.
+        by: Expected,
+        /// The selector that makes a Service of nobody as good.
+        selector: BTreeMap<String, String>,
         /// Error text otherwise, without the API's words.
         foreign: String,
     },
@@ -302,6 +312,8 @@ pub struct Plan {
     pub wake_after: Option<Duration>,
     /// What is wrong although no request failed; the first one counts as the error of the pass.
     pub errors: Vec<PlanError>,
+    /// What was passed over, for the log.
+    pub remarks: Vec<String>,
 }
 
 /// A finding of a plan that needs no request to fail: it is reported, and the key is tried again.

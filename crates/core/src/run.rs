@@ -3,14 +3,17 @@
 //! One request is under way at a time. Whoever drives a [`Run`] sends what [`Run::next_request`] gives and hands the answer to [`Run::answer`]; the shell does so
 //! over HTTP, the simulator against its store. So a crash is a position in a run, and every driver treats answers alike (KRS-20).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::intent::{Accept, IfFailed, Intent, Propagation, Step, Subresource, Target};
-use crate::model::{Meta, Uid};
+use crate::model::{Meta, Service, Uid};
 use crate::notice::Notice;
 use crate::ownership::{Ownership, judge};
 
@@ -334,7 +337,9 @@ impl Run {
             return self.advance();
         };
         let by = match accept {
-            Accept::Controlled { by, .. } | Accept::SameData { by } => by,
+            Accept::Controlled { by, .. }
+            | Accept::Serving { by, .. }
+            | Accept::SameData { by } => by,
         };
         let meta = metadata(&object);
         let ownership = judge(&meta, by);
@@ -344,14 +349,22 @@ impl Run {
             {
                 self.accept(step, object)
             }
-            (Accept::Controlled { .. }, Ownership::Ours) => self.accept(step, object),
-            (Accept::Controlled { .. }, Ownership::Leftover) => {
+            (Accept::Controlled { .. } | Accept::Serving { .. }, Ownership::Ours) => {
+                self.accept(step, object)
+            }
+            (Accept::Controlled { .. } | Accept::Serving { .. }, Ownership::Leftover) => {
                 self.outcome.conflict = true;
                 self.stop();
             }
-            (Accept::Controlled { foreign, .. }, Ownership::Foreign) => {
-                self.report(step, exists(foreign.clone()))
+            // Without our label it may never show in the cache, so its version is not waited for.
+            (Accept::Serving { selector, .. }, Ownership::Foreign) if serves(&object, selector) => {
+                self.store_answer(object);
+                self.advance();
             }
+            (
+                Accept::Controlled { foreign, .. } | Accept::Serving { foreign, .. },
+                Ownership::Foreign,
+            ) => self.report(step, exists(foreign.clone())),
             (Accept::SameData { .. }, _) => {
                 let message = format!(
                     "{} {} already exists with other data",
@@ -521,6 +534,11 @@ fn claim_patch(object: &Value) -> Value {
         }
     }
     json!({"metadata": {"uid": meta.uid.as_str(), "resourceVersion": &*meta.resource_version, "managedFields": entries}})
+}
+
+fn serves(object: &Value, selector: &BTreeMap<String, String>) -> bool {
+    let service = core::Service::deserialize(object).map(Service::from);
+    service.is_ok_and(|service| service.serves(selector))
 }
 
 fn metadata(object: &Value) -> Meta {

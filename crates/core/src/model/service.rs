@@ -19,6 +19,13 @@ pub struct Service {
     pub publishes_not_ready: bool,
 }
 
+impl Service {
+    /// ORD-74: nobody controls it, and it does for the pods of `selector` what ours would.
+    pub fn serves(&self, selector: &BTreeMap<String, String>) -> bool {
+        self.meta.owner.is_none() && self.is_headless && self.selector == *selector
+    }
+}
+
 impl From<core::Service> for Service {
     fn from(service: core::Service) -> Self {
         let spec = service.spec.unwrap_or_default();

@@ -124,6 +124,46 @@ fn ord_135_exists_and_foreign_tells_the_reason() {
 }
 
 #[test]
+fn ord_74_exists_and_serves_as_well() {
+    let selector = BTreeMap::from([("app".to_owned(), "x".to_owned())]);
+    let judged = |spec: Value, owner: Value| {
+        let mut step = create("x", false);
+        let Intent::Create { accept, .. } = &mut step.intent else {
+            panic!("a create")
+        };
+        let Accept::Controlled { by, foreign } = accept.clone() else {
+            panic!("controlled")
+        };
+        *accept = Accept::Serving {
+            by,
+            selector: selector.clone(),
+            foreign,
+        };
+        let mut run = Run::new(vec![step]);
+        run.next_request();
+        run.answer(Err(failure(Class::Exists)));
+        run.next_request();
+        run.answer(Ok(json!({"metadata": {"name": "x", "resourceVersion": "7", "ownerReferences": owner}, "spec": spec})));
+        run.finish()
+    };
+    let same = json!({"clusterIP": "None", "selector": {"app": "x"}});
+    let outcome = judged(same.clone(), json!([]));
+    assert!(outcome.is_complete() && outcome.written.is_empty() && outcome.notices.is_empty());
+    let somebody =
+        json!([{"apiVersion": "v", "kind": "K", "name": "n", "uid": "u", "controller": true}]);
+    for (spec, owner) in [
+        (same, somebody),
+        (
+            json!({"clusterIP": "10.0.0.1", "selector": {"app": "x"}}),
+            json!([]),
+        ),
+        (json!({"clusterIP": "None", "selector": {}}), json!([])),
+    ] {
+        assert_eq!(texts(&judged(spec, owner)), ["failed: it is foreign"]);
+    }
+}
+
+#[test]
 fn ord_135_exists_and_leftover_waits_without_event() {
     let mut run = Run::new(vec![create("x", false)]);
     run.next_request();
