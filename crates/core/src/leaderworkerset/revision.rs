@@ -8,7 +8,10 @@ use std::sync::Arc;
 use lws_api::leaderworkerset::{LeaderWorkerSetSpec, LeaderWorkerTemplate, NetworkConfig};
 use serde_json::Value;
 
-use crate::build::revision::PATCH_DIRECTIVE;
+use super::meaning::meaning;
+use crate::build::revision::{
+    PATCH_DIRECTIVE, canonical, revision_data, revision_hash, revision_name,
+};
 use crate::model::{Lws, Revision, Uid};
 
 /// A revision whose data is no spec.
@@ -101,3 +104,135 @@ pub fn by_key<'a>(
         .filter(|revision| revision.key() == key)
         .max_by_key(|revision| revision.number)
 }
+
+/// Why a revision is created; the text of event `CreatingRevision`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The leader set names no key yet.
+    NewSet,
+    /// The leader set names a key that has no revision.
+    Missing,
+    /// The template changed.
+    Changed,
+}
+
+/// A revision to create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRevision {
+    /// Name of the object.
+    pub name: String,
+    /// Its number.
+    pub number: i64,
+    /// What it stores.
+    pub data: Value,
+    /// Why it is made.
+    pub occasion: Occasion,
+}
+
+/// The object of a revision.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stored {
+    /// It exists.
+    Existing(Arc<Revision>),
+    /// It is to be created.
+    New(NewRevision),
+}
+
+/// The revision that counts in this pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Current {
+    /// Its key.
+    pub key: String,
+    /// It differs from the one that the leader set carries, because the template changed (ORD-36).
+    pub template_changed: bool,
+    /// The object.
+    pub object: Stored,
+}
+
+/// Steps 6 and 7 of ORD-20. `leader_set_key` is the key on the leader set; `None` without a leader set.
+pub fn current(lws: &Lws, revisions: &[Arc<Revision>], leader_set_key: Option<&str>) -> Current {
+    let wanted = Wanted::of(&lws.spec);
+    let key = leader_set_key.unwrap_or_default();
+    let Some(stored) = by_key(revisions, &lws.meta.uid, key) else {
+        let (key, occasion) = if key.is_empty() {
+            (wanted.hash.as_str(), Occasion::NewSet)
+        } else {
+            (key, Occasion::Missing)
+        };
+        return wanted.get_or_create(lws, revisions, key, occasion, false);
+    };
+    if wanted.means_the_same_as(lws, stored) {
+        return Current {
+            key: key.to_owned(),
+            template_changed: false,
+            object: Stored::Existing(stored.clone()),
+        };
+    }
+    wanted.get_or_create(lws, revisions, &wanted.hash, Occasion::Changed, true)
+}
+
+/// The would-be revision of the live spec.
+struct Wanted {
+    data: Value,
+    canonical: String,
+    hash: String,
+}
+
+impl Wanted {
+    fn of(spec: &LeaderWorkerSetSpec) -> Self {
+        let data = revision_data(spec);
+        let canonical = canonical(&data);
+        Self {
+            hash: revision_hash(&canonical),
+            data,
+            canonical,
+        }
+    }
+
+    /// ORD-36, ORD-37.
+    fn means_the_same_as(&self, lws: &Lws, stored: &Revision) -> bool {
+        canonical(&stored.data) == self.canonical
+            || restore(lws, stored)
+                .is_ok_and(|restored| meaning(&revision_data(&restored)) == meaning(&self.data))
+    }
+
+    /// ORD-39: an identical revision of this set is used again; else one is created.
+    fn get_or_create(
+        &self,
+        lws: &Lws,
+        revisions: &[Arc<Revision>],
+        key: &str,
+        occasion: Occasion,
+        template_changed: bool,
+    ) -> Current {
+        let identical = revisions.iter().find(|revision| {
+            revision.meta.is_controlled_by(&lws.meta.uid)
+                && revision.key() == key
+                && canonical(&revision.data) == self.canonical
+        });
+        let object = match identical {
+            Some(revision) => Stored::Existing(revision.clone()),
+            None => Stored::New(self.next(lws, revisions, occasion)),
+        };
+        Current {
+            key: key.to_owned(),
+            template_changed,
+            object,
+        }
+    }
+
+    /// ORD-32: one more than the newest.
+    fn next(&self, lws: &Lws, revisions: &[Arc<Revision>], occasion: Occasion) -> NewRevision {
+        let numbers = eligible(revisions, &lws.meta.uid).map(|revision| revision.number);
+        let number = numbers.max().unwrap_or(0).saturating_add(1);
+        NewRevision {
+            name: revision_name(&lws.key().name, &self.hash, number),
+            number,
+            data: self.data.clone(),
+            occasion,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
