@@ -3,7 +3,7 @@
 //! Decided from the pods of the snapshot and the tombstones, and from the spec as of the group's revision. Says nothing about budget and
 //! back-off, and never looks at a leader that is terminating or exhausted: those end the run before (FAIL-42, FAIL-43).
 
-use lws_api::leaderworkerset::{LeaderWorkerSetSpec, RestartPolicy};
+use lws_api::leaderworkerset::RestartPolicy;
 use lws_api::names::{annotation, label};
 
 use super::Group;
@@ -46,7 +46,7 @@ pub(super) struct Search<'a> {
 pub(super) fn search<'a>(group: &Group<'a>) -> Search<'a> {
     let mut search = Search::default();
     let tombstones = &group.snapshot.tombstones;
-    if !is_recreating(&group.spec) {
+    if !is_recreating(group) {
         search.judged = tombstones
             .iter()
             .map(|tombstone| tombstone.pod.meta.uid.clone())
@@ -81,9 +81,9 @@ pub(super) fn search<'a>(group: &Group<'a>) -> Search<'a> {
     search
 }
 
-/// FAIL-4, FAIL-32: failures recreate the group.
-pub(super) fn is_recreating(spec: &LeaderWorkerSetSpec) -> bool {
-    match spec.leader_worker_template.restart_policy() {
+/// FAIL-4, FAIL-32: the policy of the group's own revision.
+fn is_recreating(group: &Group<'_>) -> bool {
+    match group.spec.leader_worker_template.restart_policy() {
         RestartPolicy::Default | RestartPolicy::None => false,
         RestartPolicy::RecreateGroupOnPodRestart | RestartPolicy::RecreateGroupAfterStart => true,
     }
@@ -115,8 +115,7 @@ fn has_same_revision(group: &Group<'_>, pod: &Pod) -> bool {
     pod.meta.label(label::REVISION) == group.leader.meta.label(label::REVISION)
 }
 
-/// FAIL-1, FAIL-2.
-pub(super) fn failure(pod: &Pod) -> Option<How> {
+fn failure(pod: &Pod) -> Option<How> {
     if pod.meta.is_terminating() {
         Some(How::Deleted)
     } else {

@@ -13,8 +13,6 @@ use crate::ownership::is_orphan;
 /// One group and its surroundings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSnapshot {
-    /// Namespace and name of the leader pod.
-    pub key: ObjectKey,
     /// The leader pod.
     pub leader: Option<Arc<Pod>>,
     /// The other pods of the group, by ordinal.
@@ -65,7 +63,6 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
         .filter(|_| worker_set.is_none())
         .map_or_else(Vec::new, |leader| holders(leader, cache));
     let mut snapshot = GroupSnapshot {
-        key: key.clone(),
         revision: leader
             .zip(lws)
             .and_then(|(leader, lws)| revision(lws, leader, cache)),

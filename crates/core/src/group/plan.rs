@@ -68,7 +68,6 @@ fn decide(snapshot: &GroupSnapshot, now: Timestamp, plan: &mut Plan) -> Vec<Uid>
     };
     // FAIL-34, ORD-80 step 9: workers without a leader are leftovers, or a leader will come and find them.
     let Some(leader) = &snapshot.leader else {
-        plan.errors.extend(leaderless(snapshot, lws));
         return all();
     };
     if budget::is_exhausted(leader) {
@@ -91,16 +90,6 @@ fn decide(snapshot: &GroupSnapshot, now: Timestamp, plan: &mut Plan) -> Vec<Uid>
             Vec::new()
         }
     }
-}
-
-/// FAIL-34: a failed worker that names no leader stands in a group of its own.
-fn leaderless(snapshot: &GroupSnapshot, lws: &Lws) -> Option<PlanError> {
-    let pod = snapshot
-        .workers
-        .iter()
-        .find(|pod| *pod.key() == snapshot.key)?;
-    let counts = failure::is_recreating(&lws.spec) && failure::failure(pod).is_some();
-    counts.then(|| error(format!("parsing pod name for pod {}", snapshot.key.name)))
 }
 
 fn tombstones(snapshot: &GroupSnapshot) -> impl Iterator<Item = &Uid> {

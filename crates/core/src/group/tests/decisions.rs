@@ -377,35 +377,6 @@ fn fail_34_workers_without_leader_wait() {
 }
 
 #[test]
-fn fail_34_a_failed_worker_that_names_no_leader_is_reported() {
-    let mut world = World::new(json!({}));
-    let labels = json!({label::NAME: "x", label::WORKER_INDEX: "1"});
-    world.put(Kind::Pod, json!({"metadata": {"name": "stray", "uid": "s", "labels": labels}, "spec": {"containers": []}}));
-    assert_nothing(&world.run("stray"));
-    world.delete(Kind::Pod, "stray");
-    assert_eq!(
-        world.run("stray").errors(),
-        ["parsing pod name for pod stray"]
-    );
-    world.edit_spec(policy("None"));
-    assert_nothing(&world.run("stray"));
-}
-
-#[test]
-fn fail_36_workers_of_a_deleted_worker_set_count_while_it_is_seen() {
-    let mut world = on_pod_restart();
-    world.delete(Kind::StatefulSet, "x-0");
-    world.delete(Kind::Pod, "x-0-1");
-    assert_recreated(&world.clone().run("x-0"), "x-0-1");
-    world.gone(Kind::StatefulSet, "x-0");
-    assert_nothing(&world.run("x-0"));
-    for worker in ["x-0-1", "x-0-2"] {
-        world.gone(Kind::Pod, worker);
-    }
-    assert_eq!(world.run("x-0").writes(), ["create StatefulSet x-0"]);
-}
-
-#[test]
 fn ord_80_step_2_pods_without_our_labels_are_reported() {
     let mut world = on_pod_restart();
     world.edit_pod("x-0-1", json!({"metadata": {"labels": {label::NAME: ""}}}));

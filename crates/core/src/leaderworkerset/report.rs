@@ -1,0 +1,167 @@
+//! What follows a plan: the status of the set, and once a rollout is over, the end of what it left behind (ORD-20 steps 14 and 15).
+//!
+//! Decides from the snapshot of the plan and from what became of its steps. The status is written only if it changed, also after a failure (ORD-23);
+//! nothing is removed after one.
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1 as apps;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::observe::Snapshot;
+use super::plan::{Basis, SetPlan, forget};
+use super::{events, status};
+use crate::cache::Applied;
+use crate::intent::{Intent, Kind, Propagation, Step, Subresource, Target, Why};
+use crate::model::{Revision, StatefulSet};
+use crate::restart_counts::RestartCounts;
+use crate::run::Outcome;
+
+/// What is to be done after a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The status, then what is obsolete.
+    pub steps: Vec<Step>,
+    /// KRS-57: what the leader set is now known to be, if it was written.
+    pub applied: Option<Applied>,
+}
+
+/// ORD-20 steps 14 and 15, after the steps of `plan` came to `outcome`.
+pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Timestamp) -> Report {
+    let Some(basis) = &plan.basis else {
+        return Report::default();
+    };
+    let answer = basis
+        .leader_set_step
+        .and_then(|step| outcome.answers.get(step)?.as_ref());
+    let is_clean = plan.plan.errors.is_empty() && outcome.is_complete();
+    let replicas = answer.map_or(basis.replicas, replicas);
+    let decided = status::decide(
+        &snapshot.lws,
+        &basis.groups,
+        basis.budget,
+        replicas,
+        is_clean,
+        now,
+    );
+    let is_update_done = is_clean && decided.is_update_done;
+    let mut steps = Vec::new();
+    steps.extend(write_status(snapshot, basis, outcome, decided));
+    if is_update_done {
+        // A write of the status changes the version that the counts were read from; they go in the pass that it wakes.
+        let counts = if steps.is_empty() {
+            obsolete_counts(snapshot, basis)
+        } else {
+            None
+        };
+        steps.extend(obsolete_revisions(snapshot, basis));
+        steps.extend(counts);
+    }
+    Report {
+        steps,
+        applied: answer
+            .filter(|_| was_written(plan, basis, outcome))
+            .and_then(|answer| applied(answer, basis.desired_hash)),
+    }
+}
+
+/// ORD-109.
+fn write_status(
+    snapshot: &Snapshot,
+    basis: &Basis,
+    outcome: &Outcome,
+    decided: status::Decided,
+) -> Option<Step> {
+    let lws = &*snapshot.lws;
+    if decided.status == lws.status {
+        return None;
+    }
+    let written = basis
+        .set_step
+        .and_then(|step| outcome.answers.get(step)?.as_ref());
+    let version = written.and_then(|set| set.pointer("/metadata/resourceVersion")?.as_str());
+    let intent = Intent::Patch {
+        target: Target {
+            kind: Kind::LeaderWorkerSet,
+            key: lws.key().clone(),
+        },
+        uid: lws.meta.uid.clone(),
+        resource_version: Some(
+            version.map_or_else(|| lws.meta.resource_version.clone(), Into::into),
+        ),
+        subresource: Subresource::Status,
+        body: status::patch(&decided.status),
+    };
+    let mut step = Step::new(Why::StatusDiffers, intent);
+    step.on_success.extend(
+        decided
+            .event
+            .map(|(reason, text)| events::conditions_changed(lws, reason, text)),
+    );
+    Some(step)
+}
+
+/// ORD-40.
+fn obsolete_revisions(snapshot: &Snapshot, basis: &Basis) -> impl Iterator<Item = Step> {
+    let set = &snapshot.lws.meta.uid;
+    let obsolete = move |revision: &&Revision| {
+        revision.meta.is_controlled_by(set) && revision.key() != basis.revision_key
+    };
+    snapshot
+        .revisions
+        .iter()
+        .map(|revision| &**revision)
+        .filter(obsolete)
+        .map(|revision| {
+            let target = Target {
+                kind: Kind::ControllerRevision,
+                key: revision.meta.key.clone(),
+            };
+            let intent = Intent::Delete {
+                target,
+                uid: revision.meta.uid.clone(),
+                propagation: Propagation::Background,
+            };
+            Step::new(Why::RevisionObsolete, intent)
+        })
+}
+
+/// FAIL-77.
+fn obsolete_counts(snapshot: &Snapshot, basis: &Basis) -> Option<Step> {
+    let mut counts = RestartCounts::of(&snapshot.lws).ok()?;
+    counts
+        .keep_revision(&basis.revision_key)
+        .then(|| forget(&snapshot.lws, counts.patch()))
+}
+
+/// ORD-100.
+fn replicas(leader_set: &Value) -> i32 {
+    let replicas = leader_set
+        .pointer("/status/replicas")
+        .and_then(Value::as_i64);
+    replicas
+        .and_then(|replicas| i32::try_from(replicas).ok())
+        .unwrap_or(0)
+}
+
+/// Whether the answer is that to a write of this pass. A create that found the object there tells no success, and what it found may differ.
+fn was_written(plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> bool {
+    let step = basis
+        .leader_set_step
+        .and_then(|step| plan.plan.steps.get(step));
+    step.is_some_and(|step| {
+        step.on_success
+            .iter()
+            .all(|notice| outcome.notices.contains(notice))
+    })
+}
+
+fn applied(answer: &Value, desired_hash: u64) -> Option<Applied> {
+    let set: StatefulSet = apps::StatefulSet::deserialize(answer).ok()?.into();
+    Some(Applied {
+        desired_hash,
+        uid: set.meta.uid,
+        generation: set.meta.generation,
+        metadata_hash: set.metadata_hash,
+    })
+}
