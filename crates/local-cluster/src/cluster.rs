@@ -102,11 +102,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster, or returns the running one of that name. One that is half-started, broken or started with
-    /// other options or binaries is cleaned up first.
+    /// Starts a cluster, or returns the running one of that name. One that is half-started or broken is cleaned up
+    /// first.
     ///
     /// # Errors
     /// When a binary cannot be built or a component does not come up; nothing is left running then.
+    /// [`Error::OtherOptions`] if one of that name runs that was started otherwise.
     pub fn up(options: &Options) -> Result<Self> {
         Self::up_for(options, None)
     }
@@ -115,7 +116,7 @@ impl Cluster {
     /// of any cluster cleans it up.
     ///
     /// # Errors
-    /// As [`Cluster::up`].
+    /// As [`Cluster::up`]; [`Error::InUse`] if a cluster of that name runs already.
     pub fn temporary(options: &Options) -> Result<TemporaryCluster> {
         Self::up_for(options, ProcessId::this()).map(TemporaryCluster)
     }
@@ -151,6 +152,7 @@ impl Cluster {
         };
         let target = Target {
             kubectl: tools.path(Tool::Kubectl)?,
+            _lock: None,
             kubeconfig: layout.kubeconfig("admin"),
             manager_kubeconfig: layout.kubeconfig("lws-manager"),
             folder: layout.folder.clone(),
@@ -171,13 +173,7 @@ impl Cluster {
         cluster.interrupt = options.interrupt.clone();
         let _lock = cluster.lock()?;
         let fingerprint = options.fingerprint(&tools)?;
-        if let Some(problem) = cluster.obstacle(&fingerprint)? {
-            options.progress.step(&format!(
-                "cluster {}: cleaning up ({problem})",
-                options.name
-            ));
-            cluster.stop_everything()?;
-        } else if cluster.state()?.is_some() {
+        if cluster.is_usable(&fingerprint, owner.is_some(), options.progress)? {
             return Ok(cluster);
         }
         let state = State {
@@ -191,18 +187,26 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Why what is there cannot be used; `None` if it can, or if nothing is there.
-    fn obstacle(&self, fingerprint: &str) -> Result<Option<String>> {
-        Ok(match self.health()? {
-            Health::Absent => None,
-            Health::Broken(reason) => Some(reason),
-            Health::Healthy => {
-                let same = self
-                    .state()?
-                    .is_some_and(|state| state.fingerprint == fingerprint);
-                (!same).then(|| "it was started with other options or binaries".to_owned())
+    /// Whether what is there can be used as it is; if not, it is cleaned up, unless it is somebody's.
+    fn is_usable(&self, fingerprint: &str, exclusive: bool, progress: Progress) -> Result<bool> {
+        let health = self.health()?;
+        let state = self.state().unwrap_or_default();
+        match health {
+            Health::Absent => Ok(false),
+            Health::Broken(_) if state.as_ref().is_some_and(|state| state.is_in_use()) => {
+                Err(Error::InUse(self.name.clone()))
             }
-        })
+            Health::Broken(reason) => {
+                progress.step(&format!("cluster {}: cleaning up ({reason})", self.name));
+                self.stop_everything()?;
+                Ok(false)
+            }
+            Health::Healthy if exclusive => Err(Error::InUse(self.name.clone())),
+            Health::Healthy if state.is_some_and(|state| state.fingerprint == fingerprint) => {
+                Ok(true)
+            }
+            Health::Healthy => Err(Error::OtherOptions(self.name.clone())),
+        }
     }
 
     fn start_on_free_ports(
@@ -377,7 +381,9 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         if !state.complete {
-            return Ok(Health::Broken("its start was cut short".to_owned()));
+            return Ok(Health::Broken(
+                "its start was cut short, or has not ended yet".to_owned(),
+            ));
         }
         if state.is_orphaned() {
             return Ok(Health::Broken(

@@ -112,6 +112,22 @@ pub enum Error {
     /// No cluster of this name is there.
     #[error("no cluster named {0:?} is running; `cargo xtask cluster up` starts one")]
     NoCluster(String),
+    /// A cluster that was to be started for one process only is there already.
+    #[error(
+        "cluster {0} runs already: another demo or test uses it, or `cargo xtask cluster down --name {0}` stops it"
+    )]
+    InUse(String),
+    /// A manager of this name runs in the cluster.
+    #[error("manager {0} runs in this cluster already")]
+    ManagerRuns(String),
+    /// Another demo on a cluster of the user's runs.
+    #[error("another demo on a cluster of yours runs; end it first")]
+    GuestInUse,
+    /// A healthy cluster of this name was started with other options or binaries.
+    #[error(
+        "cluster {0} runs with other options or binaries; `cargo xtask cluster down --name {0}` stops it"
+    )]
+    OtherOptions(String),
     /// A cluster cannot have this name.
     #[error("{0:?} cannot name a cluster: use 1 to 40 lower-case letters, digits and dashes")]
     BadName(String),

@@ -62,13 +62,17 @@ impl Manager {
     /// Starts a manager on free ports of loopback; [`Manager::wait_until_ready`] waits for it.
     ///
     /// # Errors
-    /// When the binary cannot be started.
+    /// When the binary cannot be started; [`Error::ManagerRuns`] if one of that name runs in the cluster.
     pub fn start(installation: &Installation, options: &ManagerOptions) -> Result<Self> {
         let target = installation.target();
         let folder = folder(target.folder());
         let logs = target.folder().join("logs");
         cache::make_folder(&folder)?;
         cache::make_folder(&logs)?;
+        let record = folder.join(format!("{}.process", options.name));
+        if recorded(&record).is_some_and(|id| id.is_running()) {
+            return Err(Error::ManagerRuns(options.name.clone()));
+        }
         let [health_port, metrics_port] = ports::pick(&BTreeSet::new())?;
         let config = config(installation, options, health_port, metrics_port);
         let config_file = folder.join(format!("{}.json", options.name));
@@ -84,7 +88,7 @@ impl Manager {
         let manager = Self {
             name: options.name.clone(),
             id,
-            record: folder.join(format!("{}.process", options.name)),
+            record,
             log,
             health_port,
             metrics_port,
@@ -211,14 +215,18 @@ pub(crate) fn stop_all(cluster: &Path) -> Result<()> {
             .extension()
             .is_some_and(|extension| extension == "process")
         {
-            let id: Option<ProcessId> = serde_json::from_str(&cache::read(&path)?).ok();
-            if let Some(id) = id {
+            if let Some(id) = recorded(&path) {
                 id.stop("lws-manager", STOP_LIMIT)?;
             }
             cache::remove(&path)?;
         }
     }
     Ok(())
+}
+
+/// The process of a record; `None` if there is no readable one.
+fn recorded(record: &Path) -> Option<ProcessId> {
+    serde_json::from_str(&cache::read(record).ok()?).ok()
 }
 
 fn folder(cluster: &Path) -> PathBuf {

@@ -142,10 +142,14 @@ pub(crate) fn spawn(argv: &[String], env: &[(String, String)], log: &Path) -> Re
         source,
     })?;
     ProcessId::of(child.id()).ok_or_else(|| Error::Ended {
-        name: program.clone(),
+        name: file_name(program),
         log: log.to_path_buf(),
         tail: tail(log),
     })
+}
+
+fn file_name(program: &str) -> String {
+    program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
 fn nothing_to_start(log: &Path) -> Error {

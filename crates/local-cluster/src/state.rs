@@ -77,6 +77,12 @@ impl State {
         stopped.map(|process| process.component).collect()
     }
 
+    /// Whether another process, which still runs, started the cluster for itself.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| owner.is_running() && Some(owner) != ProcessId::this().as_ref())
+    }
+
     /// Whether the process that the cluster was started for has ended.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.owner.as_ref().is_some_and(|owner| !owner.is_running())
@@ -143,5 +149,17 @@ mod tests {
         assert!(!state(None).is_orphaned());
         assert!(!state(ProcessId::this()).is_orphaned());
         assert!(state(Some(ended())).is_orphaned());
+    }
+
+    #[test]
+    fn cluster_is_in_use_while_another_process_owns_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let argv = ["sleep".to_owned(), "600".to_owned()];
+        let other = crate::process::spawn(&argv, &[], &folder.path().join("log")).unwrap();
+        assert!(state(Some(other.clone())).is_in_use());
+        other.kill("sleep").unwrap();
+        assert!(!state(Some(other)).is_in_use());
+        assert!(!state(ProcessId::this()).is_in_use());
+        assert!(!state(None).is_in_use());
     }
 }

@@ -1,14 +1,16 @@
 //! A cluster as kubectl sees it: a kubeconfig file, and a folder for what belongs to it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::cache::{self, Cache};
-use crate::{Error, Progress, Result, Tool, Tools};
+use crate::{Error, Progress, Result, Tool, Tools, manager};
 
 /// A cluster that something can be installed into: a local one, or one of the user's.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct Target {
     /// Kubeconfig for the manager: a user of its own where there is one.
     pub(crate) manager_kubeconfig: PathBuf,
     pub(crate) folder: PathBuf,
+    /// Held while a cluster of the user's is in use from here.
+    pub(crate) _lock: Option<Arc<File>>,
 }
 
 impl Target {
@@ -34,7 +38,10 @@ impl Target {
         let cache = Cache::from_env()?;
         let kubectl = Tools::ensure(&cache, progress)?.path(Tool::Kubectl)?;
         let folder = cache.guest();
-        cache::make_folder(&folder)?;
+        let lock = cache::lock_file(&folder.join("lock"))?;
+        lock.try_lock().map_err(|_| Error::GuestInUse)?;
+        // Left by a demo that was killed.
+        manager::stop_all(&folder)?;
         let mut command = Command::new(&kubectl);
         command.args(["config", "view", "--raw", "--minify", "--flatten"]);
         if let Some(path) = kubeconfig {
@@ -51,6 +58,7 @@ impl Target {
             kubeconfig: copy.clone(),
             manager_kubeconfig: copy,
             folder,
+            _lock: Some(Arc::new(lock)),
         })
     }
 
@@ -124,11 +132,7 @@ fn output_of(mut command: Command, input: Option<&str>) -> Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let arguments: Vec<_> = command
-        .get_args()
-        .skip(2)
-        .map(OsStr::to_string_lossy)
-        .collect();
+    let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     Err(Error::Kubectl {
         arguments: arguments.join(" "),
         message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
@@ -157,6 +161,7 @@ mod tests {
             kubeconfig: "/k".into(),
             manager_kubeconfig: "/m".into(),
             folder: "/f".into(),
+            _lock: None,
         }
     }
 
@@ -169,6 +174,8 @@ mod tests {
     #[test]
     fn failure_carries_the_message() {
         let error = target("ls").kubectl(&["get"]).unwrap_err();
-        assert!(matches!(error, Error::Kubectl { arguments, .. } if arguments == "get"));
+        assert!(
+            matches!(error, Error::Kubectl { arguments, .. } if arguments == "--kubeconfig /k get")
+        );
     }
 }
