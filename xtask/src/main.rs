@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod check;
 mod cluster;
+mod demo;
 mod interrupt;
 mod repository;
 mod test;
@@ -20,6 +21,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows a LeaderWorkerSet at work on a control plane of its own.
+    Demo(demo::Arguments),
     /// Runs all checks and tests; `.ci/run` calls exactly this.
     Test(test::Arguments),
     /// Starts, stops and shows local clusters.
@@ -30,6 +33,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
