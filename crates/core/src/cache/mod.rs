@@ -7,7 +7,6 @@
 mod change;
 mod index;
 mod pods;
-mod version;
 mod wakes;
 
 #[cfg(test)]
@@ -28,6 +27,7 @@ use self::pods::Pods;
 use crate::intent::{Kind, Target};
 use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, Service, StatefulSet, Uid};
 use crate::run::{SeenAs, Written};
+use crate::version;
 
 /// KRS-57: what was applied last to the leader workload of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +161,7 @@ impl Cache {
         Wakes {
             sets: self.sets.keys().cloned().collect(),
             groups: self.pods.groups.keys().cloned().collect(),
+            ..Wakes::default()
         }
     }
 

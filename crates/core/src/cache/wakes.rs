@@ -4,6 +4,7 @@
 //! rule's table: each kind is watched on its own, so whatever a plan reads must wake its key when it comes late.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use lws_api::names::{GROUP, annotation, label};
 
@@ -19,6 +20,8 @@ pub struct Wakes {
     pub sets: BTreeSet<ObjectKey>,
     /// Groups, by leader pod.
     pub groups: BTreeSet<ObjectKey>,
+    /// Those of `sets` whose spec is another: their back-off starts anew (KRS-50).
+    pub renewed: BTreeSet<ObjectKey>,
 }
 
 impl Wakes {
@@ -54,6 +57,10 @@ impl Cache {
             wakes.groups(self.pods.retained.at(&set));
             wakes.groups(self.pods.pending.at(&set));
             wakes.groups(self.pods.gated.at(&set));
+        }
+        let generation = |set: &Option<Arc<Lws>>| set.as_ref().map(|set| set.meta.generation);
+        if generation(&step.old) != generation(&step.new) {
+            wakes.renewed.insert(set.clone());
         }
         wakes.sets.insert(set);
     }

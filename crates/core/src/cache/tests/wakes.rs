@@ -8,6 +8,15 @@ fn wakes(sets: &[&str], groups: &[&str]) -> Wakes {
     Wakes {
         sets: keys(sets),
         groups: keys(groups),
+        ..Wakes::default()
+    }
+}
+
+/// What a change of the set wakes, apart from back-offs.
+fn woken(cache: &mut Cache, change: Change<Lws>) -> Wakes {
+    Wakes {
+        renewed: Default::default(),
+        ..cache.apply_sets(change)
     }
 }
 
@@ -63,7 +72,7 @@ fn ord_18_set_events_wake_the_set_and_what_waits_for_it() {
             "unchanged in a relist",
         ),
     ] {
-        assert_eq!(five_groups().apply_sets(change), *expected, "{what}");
+        assert_eq!(woken(&mut five_groups(), change), *expected, "{what}");
     }
 }
 
@@ -72,9 +81,27 @@ fn ord_18_a_set_that_comes_wakes_all_its_groups() {
     let mut cache = five_groups();
     cache.apply_sets(Change::Deleted(set(&[])));
     let all = wakes(&["x"], &["x-0", "x-1", "x-2", "x-3", "x-4"]);
-    assert_eq!(cache.apply_sets(Change::Applied(set(&[]))), all);
+    assert_eq!(woken(&mut cache, Change::Applied(set(&[]))), all);
     let successor = set(&[("/metadata/uid", "new".into())]);
-    assert_eq!(cache.apply_sets(Change::Applied(successor)), all);
+    assert_eq!(woken(&mut cache, Change::Applied(successor)), all);
+}
+
+#[test]
+fn krs_50_a_new_generation_renews_the_back_off() {
+    let spec = ("/metadata/generation", json!(2));
+    for (change, renewed) in [
+        (Change::Applied(set(&[version("2"), spec])), true),
+        (
+            Change::Applied(set(&[("/metadata/uid", "new".into())])),
+            true,
+        ),
+        (Change::Deleted(set(&[])), true),
+        (Change::Applied(set(&[version("2")])), false),
+        (Change::Relisted(vec![set(&[])]), false),
+    ] {
+        let got = five_groups().apply_sets(change.clone());
+        assert_eq!(got.renewed.contains(&key("x")), renewed, "{change:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// KRS-36: decimal integers of any length without leading zeros, so the longer one is newer. `None`: not comparable.
-pub(super) fn compare(a: &str, b: &str) -> Option<Ordering> {
+pub(crate) fn compare(a: &str, b: &str) -> Option<Ordering> {
     (is_version(a) && is_version(b)).then(|| a.len().cmp(&b.len()).then_with(|| a.cmp(b)))
 }
 
