@@ -1,7 +1,7 @@
 //! Pure decisions of the lws controllers.
 //!
 //! Everything here is a function of its arguments: no client, no clock, no randomness, no tasks. The shell (`lws`) feeds watch events into a
-//! [`cache`], takes keys from a queue, calls `observe` and `plan` of a controller, and performs the plan with a [`run::Run`]; the simulator
+//! [`cache`], takes keys from the [`queue`], calls `observe` and `plan` of a controller, and performs the plan with a [`run::Run`]; the simulator
 //! does the same without a cluster.
 
 #![deny(missing_docs)]
@@ -17,6 +17,7 @@ pub mod leaderworkerset;
 pub mod model;
 pub mod notice;
 pub mod ownership;
+pub mod queue;
 pub mod restart_counts;
 pub mod run;
 mod version;
