@@ -14,6 +14,7 @@ pub mod guard;
 pub mod identity;
 pub mod intent;
 pub mod leaderworkerset;
+pub mod lease;
 pub mod model;
 pub mod notice;
 pub mod ownership;
