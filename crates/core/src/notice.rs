@@ -1,5 +1,7 @@
 //! Events as plans state them (ORD-115).
 
+pub mod sink;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
