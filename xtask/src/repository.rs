@@ -45,8 +45,6 @@ pub fn words(command: &Command) -> String {
 
 /// Builds the manager and returns the path of its binary.
 pub fn build_manager() -> Result<PathBuf> {
-        return Ok(p.into());
-    }
     run(&mut cargo(&[
         "build",
         "--package",
