@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
+use crate::crds;
 use crate::repository::{self, cargo};
 
 /// Arguments of `cargo xtask check`.
@@ -14,7 +15,11 @@ pub struct Arguments {}
 pub type Check = (&'static str, fn() -> Result<()>);
 
 /// All checks, quickest first.
-pub const CHECKS: [Check; 2] = [("format", format), ("clippy", clippy)];
+pub const CHECKS: [Check; 3] = [
+    ("format", format),
+    ("crds", crds::check_committed),
+    ("clippy", clippy),
+];
 
 /// Runs the command.
 pub fn run(_: &Arguments) -> Result<()> {

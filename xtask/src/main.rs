@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod check;
 mod cluster;
+mod crds;
 mod demo;
 mod interrupt;
 mod repository;
@@ -27,6 +28,8 @@ enum Command {
     Test(test::Arguments),
     /// Starts, stops and shows local clusters.
     Cluster(cluster::Arguments),
+    /// Writes the CRDs into crds/, or checks that they are up to date.
+    Crds(crds::Arguments),
     /// Runs the quick checks: format, clippy, generated files.
     Check(check::Arguments),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Crds(arguments) => crds::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     };
     match outcome {

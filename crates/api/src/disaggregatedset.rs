@@ -11,9 +11,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::crd::{conditions, rules, undescribed};
 use crate::leaderworkerset::{LeaderWorkerSetSpec, empty_as_absent, is_zero};
 
-/// What the user wants: roles that are scaled and rolled out together.
+/// Wanted roles, and how they are scaled, rolled out and placed together.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "disaggregatedset.x-k8s.io",
@@ -51,7 +52,7 @@ use crate::leaderworkerset::{LeaderWorkerSetSpec, empty_as_absent, is_zero};
     )
 )]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["roles"]))]
+#[schemars(extend("required" = ["roles"], "x-kubernetes-validations" = rules::roles()))]
 pub struct DisaggregatedSetSpec {
     /// The roles; each becomes one LeaderWorkerSet per slice and revision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,7 +154,7 @@ impl Role {
 /// A share of the groups of a role.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[schemars(extend("required" = ["name"], "x-kubernetes-validations" = rules::sub_roles()))]
 pub struct SubRole {
     /// Name of the share, unique in its role.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -202,6 +203,7 @@ pub struct Scaling {
 
 /// Where a number of replicas comes from.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum ScalingMode {
     /// From the DisaggregatedSet.
     #[default]
@@ -245,8 +247,9 @@ pub struct ScalingPolicy {
     pub during_rollout: Option<DuringRollout>,
 }
 
-/// How a changed number of replicas meets a running rollout (SCP-1).
+/// How a changed number of replicas meets a running rollout.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum DuringRollout {
     /// A smaller number waits for the end of the rollout.
     #[default]
@@ -255,7 +258,7 @@ pub enum DuringRollout {
     AdvanceRollout,
 }
 
-/// How slices are kept apart in the cluster (section 5).
+/// How slices are kept apart in the cluster.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementPolicy {
@@ -274,8 +277,9 @@ pub struct PlacementPolicy {
     pub topology: Option<String>,
 }
 
-/// How slices are kept apart in the cluster (section 5).
+/// How slices are kept apart in the cluster.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum PlacementType {
     /// Not at all.
     #[default]
@@ -299,7 +303,7 @@ pub struct DisaggregatedSetStatus {
     pub role_statuses: Vec<RoleStatus>,
     /// Available, Progressing and SubRolesAssigned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }
 
@@ -308,7 +312,7 @@ pub struct DisaggregatedSetStatus {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["name"]))]
 pub struct RoleStatus {
-    /// Name of the role, or `<role>/<sub-role>` (SUB-4).
+    /// Name of the role, or `<role>/<sub-role>`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Wanted groups over all slices.

@@ -2,7 +2,8 @@
 //!
 //! Every member that a stored object may lack is optional here. Controllers do not look at the fields but ask the methods,
 //! which apply the defaults of ORD-22 and of the schema: a write may have bypassed the webhook, and an object may be older
-//! than a field. An empty text in an enum reads as absent (section 2: "empty equals"). Schema limits and defaults stand
+//! than a field. An object without `spec`, which only a missing webhook lets through, does not decode: it asks for nothing.
+//! An empty text in an enum reads as absent (section 2: "empty equals"). Schema limits and defaults stand
 //! beside the fields; what they look like in the published CRD is decided in [`crate::crd`].
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -11,10 +12,11 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::crd::{conditions, undescribed};
 pub use crate::scheduling::*;
 use crate::template::{ClaimTemplate, PodTemplate};
 
-/// What the user wants: a number of groups of pods, each made from a leader and workers.
+/// Wanted groups: how many, what they are made of, and how they are replaced.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "leaderworkerset.x-k8s.io",
@@ -267,6 +269,7 @@ pub struct RolloutStrategy {
 
 /// Type of a rollout.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum RolloutStrategyType {
     /// Groups are replaced step by step.
     #[default]
@@ -306,6 +309,7 @@ pub struct NetworkConfig {
 
 /// Which headless Service names the pods.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum SubdomainPolicy {
     /// One Service for all groups.
     #[default]
@@ -314,8 +318,9 @@ pub enum SubdomainPolicy {
     UniquePerReplica,
 }
 
-/// When the workers of a group are created (API-9).
+/// When the workers of a group are created.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum StartupPolicy {
     /// As soon as the leader pod exists.
     #[default]
@@ -324,8 +329,9 @@ pub enum StartupPolicy {
     LeaderReady,
 }
 
-/// How groups get their names (API-15).
+/// How groups get their names.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum GroupIdentity {
     /// By number; the leaders stand in a StatefulSet.
     #[default]
@@ -334,8 +340,9 @@ pub enum GroupIdentity {
     Hash,
 }
 
-/// When the replacement of a group may be scheduled (API-16).
+/// When the replacement of a group may be scheduled.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum GroupReplacementPolicy {
     /// At once.
     Immediate,
@@ -344,8 +351,9 @@ pub enum GroupReplacementPolicy {
     PostTermination,
 }
 
-/// Order in which the pods of a group end (API-17).
+/// Order in which the pods of a group end.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum PodTerminationPolicy {
     /// Workers after the leader is gone.
     #[default]
@@ -354,8 +362,9 @@ pub enum PodTerminationPolicy {
     Parallel,
 }
 
-/// What a failed pod does to its group (API-12).
+/// What a failed pod does to its group.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum RestartPolicy {
     /// Deprecated name of `None`.
     Default,
@@ -368,7 +377,7 @@ pub enum RestartPolicy {
     None,
 }
 
-/// Waiting time before a group is recreated (API-14): base × 2^count seconds, at most cap.
+/// Waiting time before a group is recreated: base × 2^count seconds, at most cap.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RestartBackoff {
@@ -394,7 +403,7 @@ impl RestartBackoff {
     }
 }
 
-/// Division of a group into subgroups (API-10).
+/// Division of a group into subgroups.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SubGroupPolicy {
@@ -417,8 +426,9 @@ impl SubGroupPolicy {
     }
 }
 
-/// Where the leader of a divided group belongs (API-10).
+/// Where the leader of a divided group belongs.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(transform = undescribed)]
 pub enum SubGroupPolicyType {
     /// To the first subgroup.
     #[default]
@@ -445,7 +455,7 @@ pub struct ClaimRetentionPolicy {
 pub struct LeaderWorkerSetStatus {
     /// Available, Progressing, UpdateInProgress, Degraded and WorkloadSchedulingCreated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
     /// Groups whose pods are all ready, updated or not.
     #[serde(skip_serializing_if = "is_zero")]
@@ -482,121 +492,4 @@ pub(crate) fn is_zero<T: PartialEq + From<u8>>(number: &T) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn spec(value: Value) -> LeaderWorkerSetSpec {
-        serde_json::from_value(value).unwrap()
-    }
-
-    #[test]
-    fn ord_22_absent_members_read_as_defaults() {
-        for empty in [
-            json!({}),
-            json!({"rolloutStrategy": {}, "networkConfig": {}, "leaderWorkerTemplate": {}}),
-            json!({"rolloutStrategy": {"rollingUpdateConfiguration": {}}, "networkConfig": null, "replicas": null}),
-        ] {
-            let spec = spec(empty);
-            assert_eq!((spec.replicas(), spec.size(), spec.partition()), (1, 1, 0));
-            assert_eq!(
-                (spec.max_unavailable(), spec.max_surge()),
-                (IntOrString::Int(1), IntOrString::Int(0))
-            );
-            assert_eq!(spec.subdomain_policy(), SubdomainPolicy::Shared);
-            assert_eq!(spec.startup_policy(), StartupPolicy::LeaderCreated);
-            assert_eq!(spec.group_identity(), GroupIdentity::Ordinal);
-            assert_eq!(
-                spec.group_replacement_policy(),
-                GroupReplacementPolicy::PostTermination
-            );
-            assert_eq!(spec.pod_termination_policy(), PodTerminationPolicy::Default);
-            assert_eq!(
-                spec.leader_worker_template.restart_policy(),
-                RestartPolicy::RecreateGroupOnPodRestart
-            );
-            assert_eq!(spec.leader_worker_template.claim_templates(), []);
-        }
-    }
-
-    #[test]
-    fn ord_22_present_members_win() {
-        let spec = spec(json!({
-            "replicas": 0,
-            "leaderWorkerTemplate": {"size": 4, "restartPolicy": "None", "restartBackoff": {"capSeconds": 20}},
-            "rolloutStrategy": {"rollingUpdateConfiguration": {"partition": 2, "maxUnavailable": "10%", "maxSurge": 3}},
-            "networkConfig": {"subdomainPolicy": "UniquePerReplica"},
-            "groupIdentity": "Hash",
-        }));
-        assert_eq!((spec.replicas(), spec.size(), spec.partition()), (0, 4, 2));
-        assert_eq!(spec.max_unavailable(), IntOrString::String("10%".into()));
-        assert_eq!(spec.max_surge(), IntOrString::Int(3));
-        assert_eq!(spec.subdomain_policy(), SubdomainPolicy::UniquePerReplica);
-        assert_eq!(spec.group_identity(), GroupIdentity::Hash);
-        assert_eq!(
-            spec.leader_worker_template.restart_policy(),
-            RestartPolicy::None
-        );
-        let backoff = spec.leader_worker_template.restart_backoff.unwrap();
-        assert_eq!((backoff.base_seconds(), backoff.cap_seconds()), (10, 20));
-    }
-
-    #[test]
-    fn lws_empty_text_in_an_enum_reads_as_absent() {
-        let spec = spec(
-            json!({"groupIdentity": "", "startupPolicy": "", "rolloutStrategy": {"type": ""}}),
-        );
-        assert_eq!((spec.group_identity, spec.startup_policy), (None, None));
-        assert_eq!(spec.rollout_strategy.unwrap().type_, None);
-        assert!(
-            serde_json::from_value::<LeaderWorkerSetSpec>(json!({"groupIdentity": "Numbered"}))
-                .is_err()
-        );
-    }
-
-    #[test]
-    fn lws_api_12_default_is_an_alias_of_none() {
-        let template = LeaderWorkerTemplate {
-            restart_policy: Some(RestartPolicy::Default),
-            ..Default::default()
-        };
-        assert_eq!(template.restart_policy(), RestartPolicy::None);
-    }
-
-    #[test]
-    fn lws_api_1_templates_survive_a_round_trip_untouched() {
-        let written = json!({
-            "leaderWorkerTemplate": {
-                "leaderTemplate": {"spec": {"fieldOfTheFuture": {"x": [1, null]}}},
-                "workerTemplate": {"metadata": {"creationTimestamp": null}, "spec": {"containers": []}},
-                "volumeClaimTemplates": [{"spec": {"resources": {"requests": {"storage": "1Gi"}}}}],
-            },
-        });
-        assert_eq!(
-            serde_json::to_value(spec(written.clone())).unwrap(),
-            written
-        );
-    }
-
-    #[test]
-    fn lws_api_19_an_empty_status_is_an_empty_object() {
-        assert_eq!(
-            serde_json::to_value(LeaderWorkerSetStatus::default()).unwrap(),
-            json!({})
-        );
-    }
-
-    #[test]
-    fn lws_leaders_use_the_worker_template_when_they_have_none() {
-        let spec = spec(
-            json!({"leaderWorkerTemplate": {"workerTemplate": {"spec": {"priorityClassName": "high"}}}}),
-        );
-        assert_eq!(
-            spec.leader_worker_template
-                .leader_template()
-                .priority_class_name(),
-            Some("high")
-        );
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::crd::conditions;
 use crate::leaderworkerset::is_zero;
 
 /// Wanted groups of one role.
@@ -39,7 +40,8 @@ use crate::leaderworkerset::is_zero;
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisaggregatedSetRoleScalerSpec {
-    /// Wanted groups of the role. It is always written, since `/scale` cannot be read without it (SCR-1).
+    // SCR-1: always serialised, since `/scale` cannot be read when the path leads nowhere.
+    /// Wanted groups of the role, written by an autoscaler, by `kubectl scale` or by hand.
     #[schemars(range(min = 0), extend("default" = 0))]
     pub replicas: i32,
 }
@@ -59,7 +61,7 @@ pub struct DisaggregatedSetRoleScalerStatus {
     pub observed_generation: i64,
     /// Only Ready.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }
 
