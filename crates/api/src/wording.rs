@@ -2,16 +2,16 @@
 //! words whoever refuses the object.
 
 /// V-9.
-pub const SUBGROUP_SIZE_REQUIRED: &str = "subGroupSize is required when subGroupPolicy is set";
+pub const SUBGROUP_SIZE_REQUIRED: &str = "is needed when subGroupPolicy is set";
 /// V-10, first part.
-pub const SUBGROUP_SIZE_POSITIVE: &str = "subGroupSize must be at least 1";
+pub const SUBGROUP_SIZE_POSITIVE: &str = "must be at least 1";
 /// V-10, second part.
-pub const SUBGROUP_SIZE_DIVIDES: &str = "size or size - 1 must be divisible by subGroupSize";
+pub const SUBGROUP_SIZE_DIVIDES: &str = "size or size - 1 must be divisible by it";
 /// V-10, third part.
-pub const SUBGROUP_SIZE_FITS: &str = "subGroupSize must not be greater than size";
+pub const SUBGROUP_SIZE_FITS: &str = "must not be greater than size";
 /// V-10, fourth part.
 pub const SUBGROUP_SIZE_EXCLUDED: &str =
-    "size - 1 must be divisible by subGroupSize when subGroupPolicyType is LeaderExcluded";
+    "size - 1 must be divisible by it when the leader is excluded";
 /// V-12.
 pub const MAX_GROUP_RESTARTS_POLICY: &str =
     "maxGroupRestarts is only supported when restartPolicy recreates the group";
@@ -23,7 +23,7 @@ pub const RESTART_BACKOFF_POSITIVE: &str = "must be greater than 0";
 /// V-13 (d).
 pub const RESTART_BACKOFF_ORDER: &str = "baseSeconds must not be greater than capSeconds";
 /// V-14.
-pub const IMMEDIATE_NEEDS_HASH: &str = "Immediate is only supported when groupIdentity is Hash";
+pub const IMMEDIATE_NEEDS_HASH: &str = "Immediate needs groupIdentity Hash";
 /// V-15, first part.
 pub const HASH_WITHOUT_CLAIMS: &str = "Hash is not supported together with volumeClaimTemplates";
 /// V-15, second part.

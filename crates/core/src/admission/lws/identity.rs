@@ -1,5 +1,7 @@
 //! V-14 … V-17, U-5: how groups are named, replaced and ended.
 
+use lws_api::wording;
+
 use super::subject::Subject;
 use crate::admission::findings::{Fault, Finding, Findings};
 
@@ -13,7 +15,7 @@ const REVISION_SUFFIX: usize = 11;
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let replacement = subject.field("groupReplacementPolicy");
     if !subject.is_hash() && replacement.json.text() == "Immediate" {
-        findings.push(replacement.invalid("Immediate needs groupIdentity Hash"));
+        findings.push(replacement.invalid(wording::IMMEDIATE_NEEDS_HASH));
     }
     if subject.is_hash() {
         check_hash(subject, findings);
@@ -34,15 +36,14 @@ fn check_hash(subject: &Subject<'_>, findings: &mut Findings) {
         .len()
         > 0
     {
-        findings
-            .push(identity().invalid("Hash is not supported together with volumeClaimTemplates"));
+        findings.push(identity().invalid(wording::HASH_WITHOUT_CLAIMS));
     }
     let partition = subject
         .field("rolloutStrategy.rollingUpdateConfiguration.partition")
         .json
         .int();
     if partition.is_some_and(|partition| partition != 0) {
-        findings.push(identity().invalid("Hash is not supported together with a partition"));
+        findings.push(identity().invalid(wording::HASH_WITHOUT_PARTITION));
     }
     let suffix = if subject.size() == 1 {
         KEY_SUFFIX
@@ -63,6 +64,6 @@ fn check_hash(subject: &Subject<'_>, findings: &mut Findings) {
 /// U-5.
 pub(super) fn check_update(new: &Subject<'_>, old: &Subject<'_>, findings: &mut Findings) {
     if new.is_hash() != old.is_hash() {
-        findings.push(new.field("groupIdentity").invalid("field is immutable"));
+        findings.push(new.field("groupIdentity").invalid(wording::IMMUTABLE));
     }
 }

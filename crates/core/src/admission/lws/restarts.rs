@@ -1,5 +1,7 @@
 //! V-12, V-13: budget and back-off of group recreation.
 
+use lws_api::wording;
+
 use super::subject::{Field, Subject};
 use crate::admission::findings::Findings;
 
@@ -14,11 +16,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     );
     let budget = template.member("maxGroupRestarts");
     if budget.json.is_present() && !recreates {
-        findings.push(
-            budget.invalid(
-                "maxGroupRestarts is only supported when restartPolicy recreates the group",
-            ),
-        );
+        findings.push(budget.invalid(wording::MAX_GROUP_RESTARTS_POLICY));
     }
     let backoff = template.member("restartBackoff");
     if backoff.json.is_present() {
@@ -31,20 +29,19 @@ fn check_backoff(backoff: Field<'_>, recreates: bool, findings: &mut Findings) {
     let base = base_field.json.int().unwrap_or(DEFAULT_BASE);
     let cap = cap_field.json.int().unwrap_or(DEFAULT_CAP);
     if !recreates {
-        findings
-            .push(backoff.invalid(
-                "restartBackoff is only supported when restartPolicy recreates the group",
-            ));
+        findings.push(backoff.invalid(wording::RESTART_BACKOFF_POLICY));
     }
     if base <= 0 {
-        findings.push(base_field.clone().invalid("must be greater than 0"));
+        findings.push(
+            base_field
+                .clone()
+                .invalid(wording::RESTART_BACKOFF_POSITIVE),
+        );
     }
     if cap <= 0 {
-        findings.push(cap_field.invalid("must be greater than 0"));
+        findings.push(cap_field.invalid(wording::RESTART_BACKOFF_POSITIVE));
     }
     if base > cap {
-        findings.push(
-            base_field.invalid_value(base, "baseSeconds must not be greater than capSeconds"),
-        );
+        findings.push(base_field.invalid_value(base, wording::RESTART_BACKOFF_ORDER));
     }
 }

@@ -1,6 +1,7 @@
 //! V-9 … V-11, U-1 … U-3: how a group is cut into subgroups.
 
 use lws_api::names::annotation;
+use lws_api::wording;
 
 use super::subject::{Field, Subject};
 use crate::admission::findings::{Fault, Finding, Findings};
@@ -28,25 +29,20 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn check_size(policy: &Field<'_>, size: i64, findings: &mut Findings) {
     let field = policy.member("subGroupSize");
     let Some(subgroup_size) = field.json.int() else {
-        return findings.push(field.required("is needed when subGroupPolicy is set"));
+        return findings.push(field.required(wording::SUBGROUP_SIZE_REQUIRED));
     };
     if subgroup_size < 1 {
-        return findings.push(field.invalid("must be at least 1"));
+        return findings.push(field.invalid(wording::SUBGROUP_SIZE_POSITIVE));
     }
     let workers_divide = size.saturating_sub(1) % subgroup_size == 0;
     if size % subgroup_size != 0 && !workers_divide {
-        findings.push(
-            field
-                .clone()
-                .invalid("size or size - 1 must be divisible by it"),
-        );
+        findings.push(field.clone().invalid(wording::SUBGROUP_SIZE_DIVIDES));
     }
     if subgroup_size > size {
-        findings.push(field.clone().invalid("must not be greater than size"));
+        findings.push(field.clone().invalid(wording::SUBGROUP_SIZE_FITS));
     }
     if policy.json.at("subGroupPolicyType").text() == "LeaderExcluded" && !workers_divide {
-        findings
-            .push(field.invalid("size - 1 must be divisible by it when the leader is excluded"));
+        findings.push(field.invalid(wording::SUBGROUP_SIZE_EXCLUDED));
     }
 }
 
@@ -56,16 +52,13 @@ pub(super) fn check_update(new: &Subject<'_>, old: &Subject<'_>, findings: &mut 
     let (field, before) = (new.member("subGroupSize"), old.member("subGroupSize").json);
     match (new.json.is_present(), old.json.is_present()) {
         (true, true) if field.json.is_present() && before.is_present() && field.json != before => {
-            findings.push(field.invalid("field is immutable"));
+            findings.push(field.invalid(wording::IMMUTABLE));
         }
-        (true, false) => {
-            findings.push(field.invalid("subGroupPolicy cannot be added to an existing set"))
-        }
+        (true, false) => findings.push(field.invalid(wording::SUBGROUP_POLICY_ADDED)),
         (false, true) => {
-            findings.push(field.invalid_value(
-                before.value().clone(),
-                "subGroupPolicy cannot be removed from an existing set",
-            ));
+            findings.push(
+                field.invalid_value(before.value().clone(), wording::SUBGROUP_POLICY_REMOVED),
+            );
         }
         (true, true) | (false, false) => {}
     }

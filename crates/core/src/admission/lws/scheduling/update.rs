@@ -1,5 +1,6 @@
 //! S-9 … S-11: what stays as it is once a set is scheduled in gangs.
 
+use lws_api::wording;
 use serde_json::Value;
 
 use super::level::Level;
@@ -29,7 +30,7 @@ pub(super) fn check(new: &Subject<'_>, old: &Subject<'_>, level: Level, findings
     }
     if level_stays && without_counts(scheduling.json.value()) != without_counts(before.json.value())
     {
-        findings.push(scheduling.invalid("field is immutable"));
+        findings.push(scheduling.invalid(wording::IMMUTABLE));
     }
 }
 
