@@ -33,7 +33,12 @@ pub fn host_name() -> String {
 
 /// LE-2: new for each process.
 pub fn new_identity() -> String {
-    format!("{}_{}", host_name(), uuid(random(), random()))
+    format!("{}_{}", host_name(), new_uuid())
+}
+
+/// A new UUID.
+pub fn new_uuid() -> String {
+    uuid(random(), random())
 }
 
 /// A random number from 0 up to 1, without 1.

@@ -41,7 +41,10 @@ pub struct Unreadable {
 }
 
 /// The events of one kind, listed anew and watched on, with a back-off of its own.
-pub fn events<K>(api: Api<K>, config: watcher::Config) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
+pub fn events<K>(
+    api: Api<K>,
+    config: watcher::Config,
+) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
 where
     K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -76,7 +79,9 @@ pub async fn run<K, T, S>(
                     Ok(object) => listed.push(object),
                     Err(unreadable) => tell(Told::Unreadable(unreadable)),
                 },
-                Some(Ok(Event::InitDone)) => tell(Told::Change(Change::Relisted(std::mem::take(&mut listed)))),
+                Some(Ok(Event::InitDone)) => {
+                    tell(Told::Change(Change::Relisted(std::mem::take(&mut listed))))
+                }
                 Some(Ok(Event::Apply(object))) => tell(told(project(object), Change::Applied)),
                 Some(Ok(Event::Delete(object))) => tell(told(project(object), Change::Deleted)),
                 Some(Err(error)) => tracing::warn!(kind, %error, "watch failed, trying again"),
@@ -103,11 +108,19 @@ mod tests {
     type Events = Vec<watcher::Result<Event<&'static str>>>;
 
     fn unreadable() -> Unreadable {
-        Unreadable { key: ObjectKey::new("ns", "bad"), uid: "u".into(), error: "bad".into() }
+        Unreadable {
+            key: ObjectKey::new("ns", "bad"),
+            uid: "u".into(),
+            error: "bad".into(),
+        }
     }
 
     fn project(object: &'static str) -> Result<&'static str, Unreadable> {
-        if object == "bad" { Err(unreadable()) } else { Ok(object) }
+        if object == "bad" {
+            Err(unreadable())
+        } else {
+            Ok(object)
+        }
     }
 
     /// What is told of `rounds`, each a stream of its own that stays open; a relist is asked for after each but the last.
@@ -118,7 +131,11 @@ mod tests {
         let open = || {
             let round = left.borrow_mut().next().unwrap_or_default();
             let is_last = left.borrow().len() == 0;
-            let end = stream::once(async move { if is_last { std::future::pending::<()>().await } });
+            let end = stream::once(async move {
+                if is_last {
+                    std::future::pending::<()>().await
+                }
+            });
             let relist = &relist;
             stream::iter(round).chain(end.filter_map(move |()| async move {
                 relist.notify_one();
@@ -127,7 +144,13 @@ mod tests {
             }))
         };
         let keep = all.clone();
-        let running = run("Test", open, project, move |told| keep.borrow_mut().push(told), &relist);
+        let running = run(
+            "Test",
+            open,
+            project,
+            move |told| keep.borrow_mut().push(told),
+            &relist,
+        );
         let limit = tokio::time::sleep(std::time::Duration::from_secs(1));
         tokio::select! {
             () = running => {}
@@ -169,20 +192,42 @@ mod tests {
             Ok(Event::InitApply("b")),
             Ok(Event::InitDone),
         ];
-        assert_eq!(told_of(vec![events]).await, [Told::Listing, Told::Listing, change(Change::Relisted(vec!["b"]))]);
+        assert_eq!(
+            told_of(vec![events]).await,
+            [
+                Told::Listing,
+                Told::Listing,
+                change(Change::Relisted(vec!["b"]))
+            ]
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn krs_36_a_relist_starts_over() {
-        let round = |name| vec![Ok(Event::Init), Ok(Event::InitApply(name)), Ok(Event::InitDone)];
+        let round = |name| {
+            vec![
+                Ok(Event::Init),
+                Ok(Event::InitApply(name)),
+                Ok(Event::InitDone),
+            ]
+        };
         let told = told_of(vec![round("a"), round("b")]).await;
         let listed = |name| change(Change::Relisted(vec![name]));
-        assert_eq!(told, [Told::Listing, listed("a"), Told::Listing, listed("b")]);
+        assert_eq!(
+            told,
+            [Told::Listing, listed("a"), Told::Listing, listed("b")]
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn krs_22_an_unreadable_object_holds_up_no_other() {
-        let events = vec![Ok(Event::Init), Ok(Event::InitApply("bad")), Ok(Event::InitApply("a")), Ok(Event::InitDone), Ok(Event::Apply("bad"))];
+        let events = vec![
+            Ok(Event::Init),
+            Ok(Event::InitApply("bad")),
+            Ok(Event::InitApply("a")),
+            Ok(Event::InitDone),
+            Ok(Event::Apply("bad")),
+        ];
         let wanted = [
             Told::Listing,
             Told::Unreadable(unreadable()),

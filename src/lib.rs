@@ -4,14 +4,21 @@
 
 pub mod client;
 pub mod config;
+pub mod controller;
+pub mod events;
 pub mod fence;
 pub mod flags;
 pub mod gateway;
 pub mod identity;
 pub mod informer;
+pub mod lease;
 pub mod limiter;
 pub mod listen;
 pub mod logging;
 pub mod probes;
 pub mod signals;
+pub mod start;
+pub mod store;
 pub mod version;
+pub mod watches;
+pub mod webhooks;

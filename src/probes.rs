@@ -46,8 +46,8 @@ impl Health {
     }
 
     /// The admission server serves, or is switched off.
-    pub fn webhooks_are_served(&self) {
-        self.webhooks.store(true, Ordering::Relaxed);
+    pub fn webhooks_are_served(&self, served: bool) {
+        self.webhooks.store(served, Ordering::Relaxed);
     }
 
     /// SHD-1: not ready any more.
@@ -266,7 +266,7 @@ mod tests {
         assert!(!is_ready(&health));
         health.caches_are_synced();
         assert!(!is_ready(&health));
-        health.webhooks_are_served();
+        health.webhooks_are_served(true);
         assert!(is_ready(&health));
         health.is_stopping();
         assert!(!is_ready(&health));

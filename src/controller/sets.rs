@@ -1,0 +1,28 @@
+//! Reconciles one LeaderWorkerSet.
+
+use lws_core::leaderworkerset::{Report, observe, plan, report};
+use lws_core::model::ObjectKey;
+
+use super::{Context, next, now, record};
+use crate::store::Next;
+
+pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
+    let Some(snapshot) = cx.store.read(|cache| observe(key, cache)) else {
+        return Next::Forget;
+    };
+    record(&snapshot.lws.meta);
+    let plan = plan(&snapshot);
+    let done = cx.gateway.perform(plan.plan.steps.clone()).await;
+    let report = if done.stopped {
+        Report::default()
+    } else {
+        report(&snapshot, &plan, &done, now())
+    };
+    if let Some(applied) = report.applied {
+        cx.store
+            .remember_applied(snapshot.lws.meta.uid.clone(), applied);
+    }
+    let passes = [done, cx.gateway.perform(report.steps).await];
+    cx.notices.post(&plan.plan, &passes);
+    next(&plan.plan, &passes)
+}

@@ -1,0 +1,477 @@
+//! Puts the parts together, in the order of HLT-1, and takes them apart again (SHD).
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use lws_core::admission::Environment;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use crate::client::{self, ClientError, Clients};
+use crate::config::{self, ConfigError, Configuration, FeatureGates};
+use crate::controller::{self, Context};
+use crate::events::{self, Poster};
+use crate::fence::Fence;
+use crate::flags::{Concurrency, Flags};
+use crate::gateway::Gateway;
+use crate::lease::{Election, LeaseError};
+use crate::limiter::Limiter;
+use crate::probes::{self, Health};
+use crate::signals::{self, Stop};
+use crate::store::{Controller, Store};
+use crate::webhooks::{self, WebhookError};
+use crate::{listen, version, watches};
+
+/// CON-1.
+const SYNC_LIMIT: Duration = Duration::from_secs(120);
+/// FAIL-23.
+const EXPIRE_EVERY: Duration = Duration::from_secs(60);
+/// SHD-2: the parts of the 8 s that a stop may take.
+const RECONCILES_LIMIT: Duration = Duration::from_secs(5);
+const EVENTS_LIMIT: Duration = Duration::from_secs(1);
+const RELEASE_LIMIT: Duration = Duration::from_millis(1500);
+const LISTENERS_STAY: Duration = Duration::from_secs(3);
+const STOP_LIMIT: Duration = Duration::from_millis(7800);
+
+/// Why the process ends with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// CFG-3.
+    #[error("unable to load the configuration")]
+    Config(#[from] ConfigError),
+    /// A setting whose feature is not built yet: it is refused, since it would have no effect.
+    #[error("{0}")]
+    NotAvailable(&'static str),
+    /// No connection.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Signals cannot be waited for.
+    #[error("could not listen for signals")]
+    Signals(#[source] std::io::Error),
+    /// The probe server.
+    #[error("could not serve probes on {address}")]
+    Probes {
+        /// Where.
+        address: String,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// The admission server.
+    #[error(transparent)]
+    Webhooks(#[from] WebhookError),
+    /// CON-1.
+    #[error("the caches were not filled within {} s", SYNC_LIMIT.as_secs())]
+    Sync,
+    /// The election, or its end.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+}
+
+/// Runs until the process is asked to stop.
+///
+/// # Errors
+/// Whatever makes going on impossible.
+pub fn run(flags: Flags) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(serve(flags));
+    // What is still running then is the crash case of SHD-4.
+    runtime.shutdown_background();
+    Ok(ended?)
+}
+
+/// An error with what caused it, in one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+async fn serve(flags: Flags) -> Result<(), StartError> {
+    let has_webhooks = std::env::var("ENABLE_WEBHOOKS").as_deref() != Ok("false");
+    let Flags {
+        config,
+        version: _,
+        kubeconfig,
+        overrides,
+        concurrency,
+        log: _,
+    } = flags;
+    let loaded = config::load(&config)?;
+    if loaded.is_deprecated_version {
+        tracing::warn!(target: "setup", "configuration API version config.lws.x-k8s.io/v1alpha1 is deprecated and will be removed in a future release; use config.lws.x-k8s.io/v1");
+    }
+    let mut configuration = loaded.configuration;
+    tracing::info!(target: "setup", config = configuration.to_yaml(), "Successfully loaded configuration");
+    overrides.apply(&mut configuration);
+    check_available(&configuration, has_webhooks)?;
+    tracing::info!(
+        target: "setup",
+        gitVersion = version::GIT_VERSION, buildDate = version::BUILD_DATE, gitCommit = version::GIT_COMMIT, userAgent = version::user_agent(),
+        featureGates = %FeatureGates::effective(&configuration.feature_gates),
+        "Initializing"
+    );
+    let clients = client::connect(&kubeconfig).await?;
+    let stop = signals::listen().map_err(StartError::Signals)?;
+    Parts::start(
+        &configuration,
+        &clients,
+        concurrency,
+        has_webhooks,
+        stop.clone(),
+    )
+    .await?
+    .until(stop)
+    .await
+}
+
+/// Settings of later features are refused, since they would be ignored.
+fn check_available(configuration: &Configuration, has_webhooks: bool) -> Result<(), StartError> {
+    let refuse = |is_set: bool, why| {
+        if is_set {
+            Err(StartError::NotAvailable(why))
+        } else {
+            Ok(())
+        }
+    };
+    refuse(
+        has_webhooks && configuration.internal_cert_management.enable,
+        "internal certificate management is not available yet: set internalCertManagement.enable to false and put tls.crt and tls.key into webhook.certDir",
+    )?;
+    refuse(
+        configuration.tls != config::Tls::default(),
+        "tls.minVersion and tls.cipherSuites are not available yet: leave them out",
+    )?;
+    refuse(
+        configuration.gang_scheduling_management.is_some()
+            || FeatureGates::effective(&configuration.feature_gates)
+                .is_on("WorkloadAwareScheduling"),
+        "gang scheduling is not available yet: leave gangSchedulingManagement and the feature gate WorkloadAwareScheduling out",
+    )
+}
+
+/// Everything that runs.
+struct Parts {
+    health: Arc<Health>,
+    fence: Fence,
+    /// Tells of parts that cannot go on.
+    failures: mpsc::Receiver<StartError>,
+    controllers: JoinHandle<()>,
+    events: JoinHandle<()>,
+    close_events: oneshot::Sender<()>,
+    election: JoinHandle<()>,
+    release: oneshot::Sender<()>,
+    webhooks: JoinHandle<()>,
+    close_webhooks: oneshot::Sender<()>,
+}
+
+impl Parts {
+    async fn start(
+        configuration: &Configuration,
+        clients: &Clients,
+        concurrency: Concurrency,
+        has_webhooks: bool,
+        stop: Stop,
+    ) -> Result<Self, StartError> {
+        let (report, failures) = mpsc::channel(8);
+        let health = Arc::new(Health::default());
+        start_probes(configuration, &health, &report).await?;
+        tracing::debug!(target: "setup", address = configuration.metrics.bind_address, "no metrics are served yet");
+
+        let fence = if configuration.leader_election.leader_elect {
+            Fence::shut()
+        } else {
+            Fence::open()
+        };
+        let (notices, queued) = events::channel();
+        let (close_events, events_closed) = oneshot::channel();
+        let events = tokio::spawn(events::run(
+            queued,
+            Poster::new(clients.requests.clone()),
+            fence.clone(),
+            ended(events_closed),
+        ));
+
+        let store = Arc::new(Store::new(concurrency.lws.get(), concurrency.pod.get()));
+        let watches = watches::start(&clients.watches, &store, &notices);
+        tokio::spawn(watches.join_all());
+        spawn(&report, keep_caches(store.clone(), health.clone()));
+
+        let (close_webhooks, webhooks_closed) = oneshot::channel();
+        let webhooks = spawn(
+            &report,
+            serve_webhooks(
+                has_webhooks,
+                configuration.webhook.clone(),
+                health.clone(),
+                ended(webhooks_closed),
+            ),
+        );
+
+        let (lead, leading) = oneshot::channel();
+        let (release, released) = oneshot::channel();
+        let election = elect(
+            configuration,
+            clients,
+            &fence,
+            &report,
+            lead,
+            ended(released),
+        )?;
+        let limiter = Limiter::new(
+            configuration.client_connection.qps,
+            configuration.client_connection.burst,
+        );
+        let gateway = Gateway::new(clients.requests.clone(), limiter, fence.clone());
+        let controllers = tokio::spawn(reconcile(
+            Arc::new(Context {
+                store,
+                gateway,
+                notices,
+            }),
+            leading,
+            stop,
+        ));
+        tokio::spawn(log_server_version(clients.election.clone()));
+        tracing::info!(target: "setup", "starting manager");
+        Ok(Self {
+            health,
+            fence,
+            failures,
+            controllers,
+            events,
+            close_events,
+            election,
+            release,
+            webhooks,
+            close_webhooks,
+        })
+    }
+
+    /// Waits for the end that comes first.
+    async fn until(mut self, mut stop: Stop) -> Result<(), StartError> {
+        tokio::select! {
+            biased;
+            Some(error) = self.failures.recv() => Err(error),
+            () = stop.asked() => {
+                self.stop().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// SHD-1, SHD-2. The controllers have seen the stop themselves.
+    async fn stop(self) {
+        let began = Instant::now();
+        self.health.is_stopping();
+        if timeout(RECONCILES_LIMIT, self.controllers).await.is_err() {
+            tracing::warn!(target: "setup", "reconciles were cut off by the stop");
+        }
+        tell(self.close_events);
+        let _ = timeout(EVENTS_LIMIT, self.events).await;
+        self.fence.close();
+        tell(self.release);
+        let _ = timeout(RELEASE_LIMIT, self.election).await;
+        sleep_until(began + LISTENERS_STAY).await;
+        tell(self.close_webhooks);
+        let _ = timeout_at(began + STOP_LIMIT, self.webhooks).await;
+        tracing::info!(target: "setup", "stopped");
+    }
+}
+
+/// Runs a part that ends the process if it fails.
+fn spawn(
+    report: &mpsc::Sender<StartError>,
+    part: impl Future<Output = Result<(), StartError>> + Send + 'static,
+) -> JoinHandle<()> {
+    let report = report.clone();
+    tokio::spawn(async move {
+        if let Err(error) = part.await {
+            // Nobody listens only if the process ends already.
+            let _ = report.send(error).await;
+        }
+    })
+}
+
+fn tell(to: oneshot::Sender<()>) {
+    // Nobody listens only if that part has ended.
+    let _ = to.send(());
+}
+
+/// Waits to be told; whoever would tell lives as long as the process.
+async fn ended(told: oneshot::Receiver<()>) {
+    let _ = told.await;
+}
+
+async fn start_probes(
+    configuration: &Configuration,
+    health: &Arc<Health>,
+    report: &mpsc::Sender<StartError>,
+) -> Result<(), StartError> {
+    let beating = health.clone();
+    tokio::spawn(async move { beating.beat().await });
+    let address = configuration.health.health_probe_bind_address.clone();
+    if listen::is_disabled(&address) {
+        return Ok(());
+    }
+    let failed = |address, source| StartError::Probes { address, source };
+    let listener = listen::bind(&address)
+        .await
+        .map_err(|source| failed(address.clone(), source))?;
+    let (health, names) = (health.clone(), configuration.health.clone());
+    spawn(report, async move {
+        probes::serve(listener, health, &names)
+            .await
+            .map_err(|source| failed(address, source))
+    });
+    Ok(())
+}
+
+async fn keep_caches(store: Arc<Store>, health: Arc<Health>) -> Result<(), StartError> {
+    timeout(SYNC_LIMIT, store.is_synced())
+        .await
+        .map_err(|_| StartError::Sync)?;
+    health.caches_are_synced();
+    tracing::info!(target: "setup", "caches are filled");
+    let mut every = tokio::time::interval(EXPIRE_EVERY);
+    loop {
+        every.tick().await;
+        store.expire();
+    }
+}
+
+async fn serve_webhooks(
+    is_wanted: bool,
+    webhook: config::Webhook,
+    health: Arc<Health>,
+    closed: impl Future<Output = ()>,
+) -> Result<(), StartError> {
+    if !is_wanted {
+        health.webhooks_are_served(true);
+        return Ok(());
+    }
+    Ok(webhooks::serve(&webhook, Environment::default(), &health, closed).await?)
+}
+
+fn elect(
+    configuration: &Configuration,
+    clients: &Clients,
+    fence: &Fence,
+    report: &mpsc::Sender<StartError>,
+    lead: oneshot::Sender<()>,
+    released: impl Future<Output = ()> + Send + 'static,
+) -> Result<JoinHandle<()>, StartError> {
+    let settings = &configuration.leader_election;
+    if !settings.leader_elect {
+        tell(lead);
+        return Ok(tokio::spawn(released));
+    }
+    let election = Election::new(clients.election.clone(), settings, fence.clone())?;
+    Ok(spawn(report, async move {
+        Ok(election.run(|| tell(lead), released).await?)
+    }))
+}
+
+/// HLT-1: reconciles start once this replica leads and the caches are filled.
+async fn reconcile(cx: Arc<Context>, leading: oneshot::Receiver<()>, mut stop: Stop) {
+    let may_start = async {
+        let leads = leading.await.is_ok();
+        cx.store.is_synced().await;
+        leads
+    };
+    tokio::select! {
+        () = stop.asked() => return,
+        leads = may_start => if !leads { return },
+    }
+    cx.store.lead();
+    let run = |controller| controller::run(controller, cx.clone(), stop.clone());
+    tokio::join!(run(Controller::Sets), run(Controller::Groups));
+}
+
+/// UPG-1.
+async fn log_server_version(client: Client) {
+    match client.apiserver_version().await {
+        Ok(info) => {
+            let minor = info
+                .minor
+                .trim_end_matches(|c: char| !c.is_ascii_digit())
+                .parse::<u32>()
+                .unwrap_or_default();
+            if info.major == "1" && (34..=37).contains(&minor) {
+                tracing::info!(target: "setup", version = info.git_version, "API server");
+            } else {
+                tracing::warn!(target: "setup", version = info.git_version, "API server is outside the supported versions 1.34 to 1.37");
+            }
+        }
+        Err(error) => {
+            tracing::warn!(target: "setup", %error, "the version of the API server is not known")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(body: &str, has_webhooks: bool) -> Option<String> {
+        let text = format!("apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n{body}");
+        let configuration = config::parse(&text).expect("a file").configuration;
+        check_available(&configuration, has_webhooks)
+            .err()
+            .map(|error| error.to_string())
+    }
+
+    #[test]
+    fn settings_without_effect_are_refused() {
+        let off = "internalCertManagement: {enable: false}\n";
+        assert!(
+            checked("", true)
+                .expect("refused")
+                .contains("set internalCertManagement.enable to false")
+        );
+        assert_eq!(checked("", false), None);
+        assert_eq!(checked(off, true), None);
+        assert!(
+            checked(&format!("{off}tls: {{minVersion: VersionTLS13}}"), true)
+                .expect("refused")
+                .contains("tls.minVersion")
+        );
+        assert!(
+            checked(
+                &format!("{off}gangSchedulingManagement: {{schedulerProvider: volcano}}"),
+                true
+            )
+            .expect("refused")
+            .contains("gang")
+        );
+        assert!(
+            checked(
+                &format!("{off}featureGates: {{WorkloadAwareScheduling: true}}"),
+                true
+            )
+            .expect("refused")
+            .contains("gang")
+        );
+    }
+
+    #[test]
+    fn an_error_is_told_with_its_causes_once() {
+        let error = StartError::from(config::parse("kind: Other").expect_err("no file"));
+        assert_eq!(
+            chain(&error),
+            "unable to load the configuration: Object 'apiVersion' is missing"
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Which kinds are watched, how (CLI-5, CLI-6, KRS-37), and where their objects go.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use kube::api::PartialObjectMeta;
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource};
+use lws_api::leaderworkerset::LeaderWorkerSet;
+use lws_api::names::label;
+use lws_core::cache::{Cache, Change, Wakes};
+use lws_core::intent::{Kind, Target};
+use lws_core::model::{Lws, Node, ObjectKey, Pod, Revision, Service, StatefulSet};
+use lws_core::notice::{Action, Notice, Reference};
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::events::Notices;
+use crate::informer::{self, Told, Unreadable};
+use crate::store::Store;
+
+/// Kinds that have a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Watched {
+    /// One of the kinds that are written too.
+    Written(Kind),
+    /// Nodes, of which only metadata is read.
+    Node,
+}
+
+impl Watched {
+    /// All of them; the caches are complete when each has been listed.
+    pub const ALL: [Self; 6] = [
+        Self::Written(Kind::LeaderWorkerSet),
+        Self::Written(Kind::StatefulSet),
+        Self::Written(Kind::ControllerRevision),
+        Self::Written(Kind::Service),
+        Self::Written(Kind::Pod),
+        Self::Node,
+    ];
+
+    /// Name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Written(kind) => kind.name(),
+            Self::Node => "Node",
+        }
+    }
+}
+
+impl From<Kind> for Watched {
+    fn from(kind: Kind) -> Self {
+        Self::Written(kind)
+    }
+}
+
+/// For each kind, whether it is to be listed anew.
+#[derive(Debug, Default)]
+pub struct Relists {
+    sets: Notify,
+    stateful_sets: Notify,
+    revisions: Notify,
+    services: Notify,
+    pods: Notify,
+    nodes: Notify,
+}
+
+impl Relists {
+    /// That of one kind.
+    pub fn of(&self, kind: Watched) -> &Notify {
+        match kind {
+            Watched::Written(Kind::LeaderWorkerSet) => &self.sets,
+            Watched::Written(Kind::StatefulSet) => &self.stateful_sets,
+            Watched::Written(Kind::ControllerRevision) => &self.revisions,
+            Watched::Written(Kind::Service) => &self.services,
+            Watched::Written(Kind::Pod) => &self.pods,
+            Watched::Node => &self.nodes,
+        }
+    }
+}
+
+/// Starts all watches; they run until the set of tasks is dropped.
+pub fn start(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<()> {
+    let all = watcher::Config::default;
+    let ours = || all().labels(label::NAME);
+    let mut tasks = JoinSet::new();
+    let mut watches = Watches {
+        client,
+        store,
+        notices,
+        tasks: &mut tasks,
+    };
+    watches.add(
+        Kind::LeaderWorkerSet,
+        all(),
+        readable_set,
+        Lws::key,
+        Cache::apply_sets,
+    );
+    watches.add(
+        Kind::StatefulSet,
+        ours(),
+        kept::<apps::StatefulSet, _>,
+        StatefulSet::key,
+        Cache::apply_stateful_sets,
+    );
+    watches.add(
+        Kind::ControllerRevision,
+        ours(),
+        kept::<apps::ControllerRevision, _>,
+        |kept: &Revision| &kept.meta.key,
+        Cache::apply_revisions,
+    );
+    watches.add(
+        Kind::Service,
+        ours(),
+        kept::<core::Service, _>,
+        |kept: &Service| &kept.meta.key,
+        Cache::apply_services,
+    );
+    watches.add(
+        Kind::Pod,
+        ours(),
+        kept::<core::Pod, _>,
+        Pod::key,
+        Cache::apply_pods,
+    );
+    watches.add(
+        Watched::Node,
+        all(),
+        node,
+        |kept: &Node| &kept.meta.key,
+        Cache::apply_nodes,
+    );
+    tasks
+}
+
+fn kept<K, T: From<K>>(object: K) -> Result<T, Unreadable> {
+    Ok(object.into())
+}
+
+fn node(node: PartialObjectMeta<core::Node>) -> Result<Node, Unreadable> {
+    Ok(Node::new(&node.metadata))
+}
+
+struct Watches<'a> {
+    client: &'a Client,
+    store: &'a Arc<Store>,
+    notices: &'a Notices,
+    tasks: &'a mut JoinSet<()>,
+}
+
+impl Watches<'_> {
+    fn add<K, T>(
+        &mut self,
+        kind: impl Into<Watched>,
+        config: watcher::Config,
+        project: fn(K) -> Result<T, Unreadable>,
+        key: fn(&T) -> &ObjectKey,
+        apply: fn(&mut Cache, Change<T>) -> Wakes,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+        T: Send + 'static,
+    {
+        let kind = kind.into();
+        let api = Api::<K>::all(self.client.clone());
+        let (store, notices) = (self.store.clone(), self.notices.clone());
+        self.tasks.spawn(async move {
+            let open = || informer::events(api.clone(), config.clone());
+            let tell = |told| match told {
+                Told::Listing => store.listing(kind),
+                Told::Change(change) => store.apply(kind, change, key, apply),
+                Told::Unreadable(object) => give_up(&object, &store, &notices),
+            };
+            informer::run(kind.name(), open, project, tell, store.relist(kind)).await;
+        });
+    }
+}
+
+/// KRS-22: a set that cannot be read is told about and left alone until it changes.
+fn give_up(set: &Unreadable, store: &Store, notices: &Notices) {
+    tracing::error!(object = %set.key, error = set.error, "LeaderWorkerSet cannot be read");
+    let target = Target {
+        kind: Kind::LeaderWorkerSet,
+        key: set.key.clone(),
+    };
+    let regarding = Reference {
+        target,
+        uid: set.uid.clone(),
+    };
+    let note = format!(
+        "Failed to read leaderworkerset {}: {}",
+        set.key.name, set.error
+    );
+    notices.send(Notice::warning(
+        regarding,
+        "FailedUpdate",
+        Action::Update,
+        note,
+    ));
+    store.drop_set(&set.key);
+}
+
+/// KRS-22: the API server's schema lets numbers through that the types cannot hold.
+fn readable_set(set: DeserializeGuard<LeaderWorkerSet>) -> Result<Lws, Unreadable> {
+    set.0.map(Lws::from).map_err(|invalid| Unreadable {
+        key: ObjectKey::new(
+            invalid.metadata.namespace.as_deref().unwrap_or_default(),
+            invalid.metadata.name.as_deref().unwrap_or_default(),
+        ),
+        uid: invalid.metadata.uid.as_deref().unwrap_or_default().into(),
+        error: invalid.error,
+    })
+}
