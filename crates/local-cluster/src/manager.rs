@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::json::merge;
@@ -46,15 +47,20 @@ impl ManagerOptions {
     }
 }
 
-/// A running manager; killed when dropped.
+/// What is recorded of a running manager.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    id: ProcessId,
+    health_port: u16,
+    metrics_port: u16,
+}
+
+/// A running manager. One that this process started is killed when dropped.
 #[derive(Debug)]
 pub struct Manager {
     name: String,
-    id: ProcessId,
-    record: PathBuf,
+    record: Record,
     log: PathBuf,
-    health_port: u16,
-    metrics_port: u16,
     left_running: bool,
 }
 
@@ -66,11 +72,9 @@ impl Manager {
     pub fn start(installation: &Installation, options: &ManagerOptions) -> Result<Self> {
         let target = installation.target();
         let folder = folder(target.folder());
-        let logs = target.folder().join("logs");
         cache::make_folder(&folder)?;
-        cache::make_folder(&logs)?;
-        let record = folder.join(format!("{}.process", options.name));
-        if recorded(&record).is_some_and(|id| id.is_running()) {
+        cache::make_folder(&target.folder().join("logs"))?;
+        if Self::find(installation, &options.name)?.is_some() {
             return Err(Error::ManagerRuns(options.name.clone()));
         }
         let [health_port, metrics_port] = ports::pick(&BTreeSet::new())?;
@@ -83,39 +87,54 @@ impl Manager {
             format!("--kubeconfig={}", target.manager_kubeconfig.display()),
         ];
         argv.extend(options.arguments.iter().cloned());
-        let log = logs.join(format!("{}.log", options.name));
+        let log = log_file(target.folder(), &options.name);
         let id = process::spawn(&argv, &options.environment, &log)?;
-        let manager = Self {
-            name: options.name.clone(),
+        let record = Record {
             id,
-            record,
-            log,
             health_port,
             metrics_port,
+        };
+        // Made before the record is written, so that a failure there ends the process.
+        let manager = Self {
+            name: options.name.clone(),
+            record,
+            log,
             left_running: false,
         };
-        manager.write_record()?;
+        manager
+            .record
+            .write(&record_file(target.folder(), &options.name))?;
         Ok(manager)
     }
 
-    fn write_record(&self) -> Result<()> {
-        let record = serde_json::to_string(&self.id).map_err(|source| Error::State {
-            path: self.record.clone(),
-            source,
-        })?;
-        cache::write(&self.record, &record)
+    /// The running manager of this name, started by this or another process. It runs on when the value is dropped.
+    ///
+    /// # Errors
+    /// [`Error::State`] if its record is damaged.
+    pub fn find(installation: &Installation, name: &str) -> Result<Option<Self>> {
+        let cluster = installation.target().folder();
+        let Some(record) = Record::read(&record_file(cluster, name))? else {
+            return Ok(None);
+        };
+        let found = Self {
+            name: name.to_owned(),
+            record,
+            log: log_file(cluster, name),
+            left_running: true,
+        };
+        Ok(found.is_running().then_some(found))
     }
 
     /// Whether its readiness check succeeds (HLT-4).
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        http::get(self.health_port, "/readyz").is_some_and(|(code, _)| code == 200)
+        http::get(self.record.health_port, "/readyz").is_some_and(|(code, _)| code == 200)
     }
 
     /// Whether its process runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.id.is_running()
+        self.record.id.is_running()
     }
 
     /// Waits until it is ready.
@@ -155,7 +174,7 @@ impl Manager {
     /// # Errors
     /// [`Error::Stop`].
     pub fn terminate(self) -> Result<()> {
-        self.id.stop(&self.name, STOP_LIMIT)
+        self.record.id.stop(&self.name, STOP_LIMIT)
     }
 
     /// Stops it with SIGKILL, as a crash would.
@@ -163,7 +182,7 @@ impl Manager {
     /// # Errors
     /// [`Error::Stop`].
     pub fn kill(self) -> Result<()> {
-        self.id.kill(&self.name)
+        self.record.id.kill(&self.name)
     }
 
     /// Lets it run on; it ends with its cluster.
@@ -180,19 +199,19 @@ impl Manager {
     /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.id.pid
+        self.record.id.pid
     }
 
     /// Port of `/healthz` and `/readyz`.
     #[must_use]
     pub fn health_port(&self) -> u16 {
-        self.health_port
+        self.record.health_port
     }
 
     /// Port of `/metrics`.
     #[must_use]
     pub fn metrics_port(&self) -> u16 {
-        self.metrics_port
+        self.record.metrics_port
     }
 }
 
@@ -200,7 +219,7 @@ impl Drop for Manager {
     fn drop(&mut self) {
         if !self.left_running {
             // A drop cannot fail; what is left ends with its cluster.
-            let _ = self.id.kill(&self.name);
+            let _ = self.record.id.kill(&self.name);
         }
     }
 }
@@ -215,8 +234,8 @@ pub(crate) fn stop_all(cluster: &Path) -> Result<()> {
             .extension()
             .is_some_and(|extension| extension == "process")
         {
-            if let Some(id) = recorded(&path) {
-                id.stop("lws-manager", STOP_LIMIT)?;
+            if let Ok(Some(record)) = Record::read(&path) {
+                record.id.stop("lws-manager", STOP_LIMIT)?;
             }
             cache::remove(&path)?;
         }
@@ -224,9 +243,33 @@ pub(crate) fn stop_all(cluster: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The process of a record; `None` if there is no readable one.
-fn recorded(record: &Path) -> Option<ProcessId> {
-    serde_json::from_str(&cache::read(record).ok()?).ok()
+impl Record {
+    /// `None` if there is none.
+    fn read(file: &Path) -> Result<Option<Self>> {
+        if !file.exists() {
+            return Ok(None);
+        }
+        let record = serde_json::from_str(&cache::read(file)?);
+        record.map(Some).map_err(Self::damaged(file))
+    }
+
+    fn damaged(file: &Path) -> impl FnOnce(serde_json::Error) -> Error {
+        let path = file.to_path_buf();
+        move |source| Error::State { path, source }
+    }
+
+    fn write(&self, file: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).map_err(Self::damaged(file))?;
+        cache::write(file, &text)
+    }
+}
+
+fn record_file(cluster: &Path, name: &str) -> PathBuf {
+    folder(cluster).join(format!("{name}.process"))
+}
+
+fn log_file(cluster: &Path, name: &str) -> PathBuf {
+    cluster.join("logs").join(format!("{name}.log"))
 }
 
 fn folder(cluster: &Path) -> PathBuf {
@@ -267,10 +310,15 @@ mod tests {
         cache::make_folder(&managers).unwrap();
         let argv = ["sleep".to_owned(), "600".to_owned()];
         let id = process::spawn(&argv, &[], &cluster.path().join("log")).unwrap();
-        let record = managers.join("lws-manager.process");
-        cache::write(&record, &serde_json::to_string(&id).unwrap()).unwrap();
+        let file = record_file(cluster.path(), "lws-manager");
+        let record = Record {
+            id,
+            health_port: 1,
+            metrics_port: 2,
+        };
+        record.write(&file).unwrap();
         stop_all(cluster.path()).unwrap();
-        assert!(!id.is_running());
-        assert!(!record.exists());
+        assert!(!record.id.is_running());
+        assert!(!file.exists());
     }
 }
