@@ -1,1 +1,26 @@
-//! Placeholder.
+//! What the tests on a real control plane are written with.
+//!
+//! A test runs in a namespace of its own ([`Bench`]), on the cluster that all share or on one of its own
+//! ([`on_shared_cluster`], [`on_own_cluster`]). Everything in the namespace is watched into a [`World`], which keeps the whole
+//! history, so that a test can wait for a state and can judge afterwards what happened on the way. The test plays
+//! the kubelet where it matters ([`Bench::make_ready`], [`Bench::restart`], …); other pods are run by KWOK.
+//!
+//! When a test fails, the namespace, its history and the end of the manager's log are printed.
+
+mod act;
+mod audit;
+mod bench;
+mod cluster;
+mod kubelet;
+mod manifest;
+mod object;
+mod rollout;
+mod world;
+
+pub use act::Denial;
+pub use audit::{AuditLog, Request};
+pub use bench::{Bench, on_own_cluster, on_shared_cluster};
+pub use cluster::Plant;
+pub use manifest::Manifest;
+pub use object::{Kind, Object};
+pub use world::{Change, Verb, World};

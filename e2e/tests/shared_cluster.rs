@@ -1,0 +1,16 @@
+//! Tests that share one cluster and one manager. Each runs in a namespace of its own and leaves the rest alone.
+
+mod admission;
+mod create;
+mod deletion;
+mod drift;
+mod foreign;
+mod identity;
+mod placement;
+mod recreate;
+mod refusal;
+mod revision;
+mod rollout;
+mod scale;
+mod schema;
+mod status;
