@@ -130,7 +130,7 @@ fn play(target: &Target, arguments: &Arguments, interrupt: &Interrupt) -> Result
     print!("{}", target.kubectl(&["delete", "pod", VICTIM])?);
     wait_until_replaced(target, &manager, interrupt, &before)?;
     let after = Uids::read(target, SET)?;
-    println!("\n{}", before.compare(&after));
+    print!("\n{}", before.compare(&after));
     before.check_recreated(&after)?;
     show(target, "lws,pods")?;
 

@@ -63,7 +63,7 @@ impl Uids {
     /// A table of both states.
     pub fn compare(&self, after: &Self) -> String {
         let mut table = format!(
-            "{:<6}{:<30}{:<38}{:<38}\n",
+            "{:<6}{:<30}{:<38}{:<38}CHANGE\n",
             "GROUP", "POD", "OLD UID", "NEW UID"
         );
         for ((group, name), old) in &self.0 {
@@ -151,6 +151,6 @@ mod tests {
             .lines()
             .filter_map(|line| line.split_whitespace().last())
             .collect();
-        assert_eq!(ends, ["UID", "new", "new", "same"]);
+        assert_eq!(ends, ["CHANGE", "new", "new", "same"]);
     }
 }
