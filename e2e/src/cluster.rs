@@ -9,13 +9,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use lws_local_cluster::{
     Cluster, Component, Installation, InstallationOptions, Interrupt, Manager, ManagerOptions,
-    Options, Target, TemporaryCluster,
+    Options, Target, TemporaryCluster, name_in_checkout,
 };
 
 use crate::AuditLog;
 
-/// The cluster that most tests share. It is there already when `cargo xtask test` runs the tests; else the first test starts
-/// it, and it stays for the next run (`cargo xtask cluster down --name e2e`).
+/// The cluster that most tests share, one a checkout. It is there already when `cargo xtask test` runs the tests; else the
+/// first test starts it, and it stays for the next run (`cargo xtask cluster down --all` ends it).
 const SHARED: &str = "e2e";
 const MANAGER: &str = "lws-manager";
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ impl Plant {
 
     fn find_or_start() -> Result<Self> {
         let binary = build_manager()?;
-        let cluster = Cluster::up(&Options::new(SHARED))?;
+        let cluster = Cluster::up(&Options::new(&name_in_checkout(SHARED)))?;
         let lock = File::create(cluster.folder().join("e2e.lock"))?;
         lock.lock()?;
         let installation = Installation::install(&cluster, &InstallationOptions::default())?;

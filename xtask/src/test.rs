@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use lws_local_cluster::{Cluster, Options, Progress};
+use lws_local_cluster::{Cluster, Error, Options, Progress, name_in_checkout};
 
 use crate::check::CHECKS;
 use crate::interrupt;
@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
 Runs format, clippy, drift of generated files, unit tests, and the tests on a local control plane. What it needs beside
 Rust and Go it builds itself, once (see `cargo xtask cluster --help`).";
 
-/// The cluster that most tests share.
+/// The cluster that most tests share, one a checkout.
 const CLUSTER: &str = "e2e";
 
 /// Arguments of `cargo xtask test`.
@@ -86,13 +86,26 @@ fn unit_tests(full: bool) -> Result<()> {
 /// Builds the tests before the cluster starts, so that it does not compete with a compiler for the machine.
 fn cluster_tests(full: bool) -> Result<()> {
     repository::run(&mut cargo(&["test", "--package", "lws-e2e", "--no-run"]))?;
-    let mut options = Options::new(CLUSTER);
+    let mut options = Options::new(&name_in_checkout(CLUSTER));
     options.progress = Progress::stderr();
     options.interrupt = interrupt::on_signal()?;
+    stop_leftover(&options.name)?;
     let cluster = Cluster::temporary(&options)?;
     let outcome = cargo_test(&["--package", "lws-e2e"], full);
     cluster.down()?;
     outcome
+}
+
+/// Stops the cluster that single test programs left for their next run: here every run starts on a new one.
+fn stop_leftover(name: &str) -> Result<()> {
+    match Cluster::find(name) {
+        Ok(cluster) if cluster.is_in_use()? => {
+            bail!("`cargo xtask test` runs already in this checkout")
+        }
+        Ok(cluster) => Ok(cluster.down()?),
+        Err(Error::NoCluster(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn cargo_test(arguments: &[&str], full: bool) -> Result<()> {

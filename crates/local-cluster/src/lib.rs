@@ -12,6 +12,7 @@
 
 mod cache;
 mod certificates;
+mod checkout;
 mod cluster;
 mod control_plane;
 mod error;
@@ -31,6 +32,7 @@ mod tools;
 mod webhooks;
 
 pub use cache::Cache;
+pub use checkout::name_in_checkout;
 pub use cluster::{Cluster, Health, Options, TemporaryCluster};
 pub use control_plane::Component;
 pub use error::Error;

@@ -97,15 +97,20 @@ pub struct Tools {
 }
 
 impl Tools {
+    /// The paths of the binaries, whether these are there or not: to stop a cluster none is needed.
+    pub(crate) fn unbuilt(cache: &Cache) -> Self {
+        Self {
+            cache: cache.clone(),
+            folder: module_folder(),
+        }
+    }
+
     /// Builds what is missing.
     ///
     /// # Errors
     /// [`Error::GoMissing`] or [`Error::Build`]; both say what to install.
     pub fn ensure(cache: &Cache, progress: Progress) -> Result<Self> {
-        let tools = Self {
-            cache: cache.clone(),
-            folder: module_folder(),
-        };
+        let tools = Self::unbuilt(cache);
         let missing = tools.missing()?;
         if missing.is_empty() {
             return Ok(tools);
