@@ -47,7 +47,7 @@ fn filter(flags: &LogFlags) -> String {
     };
     let libraries = if ours == "error" { "error" } else { "warn" };
     format!(
-        "{libraries},kube_client::client=error,lws={ours},lws_manager={ours},lws_core={ours},lws_webhook={ours}"
+        "{libraries},kube_client::client=error,setup={ours},lws={ours},lws_manager={ours},lws_core={ours},lws_webhook={ours}"
     )
 }
 
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn ops_log_2_verbosity() {
         for (args, wanted) in [
-            (&[][..], "lws=debug"),
+            (&[][..], "setup=debug"),
             (&["--zap-devel=false"], "lws=info"),
             (&["--zap-log-level=2"], "lws=info"),
             (&["--zap-log-level=4"], "lws=debug"),
