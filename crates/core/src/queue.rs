@@ -113,6 +113,8 @@ struct Slot {
     phase: Phase,
     due: Option<Duration>,
     attempts: u32,
+    /// When the back-off of the last failure ends.
+    retry_at: Option<Duration>,
 }
 
 /// Keys that are ready, running or due at some time.
@@ -206,19 +208,28 @@ impl<K: Ord + Clone> Queue<K> {
     /// The run of `key` ended. `jitter`, from 0 to 1, is what share of the possible jitter a back-off gets.
     pub fn done(&mut self, key: &K, verdict: &Verdict, now: Duration, jitter: f64) {
         let slot = self.slot(key);
-        let (attempts, delay) = match &verdict.retry {
-            None => (0, None),
-            Some(retry) => {
+        // A run that an event caused during a back-off leaves it as it is: a burst of events is no row of failures.
+        let backing_off = slot.retry_at.filter(|at| *at > now);
+        let (attempts, delay) = match (&verdict.retry, backing_off) {
+            (None, _) => (0, None),
+            (Some(retry), Some(at)) if backs_off(retry) => {
+                self.counts.retries += 1;
+                (slot.attempts, Some(at.saturating_sub(now)))
+            }
+            (Some(retry), _) => {
                 self.counts.retries += 1;
                 after(retry, slot.attempts, jitter)
             }
         };
-        let delay = earlier(delay, verdict.wake_after);
-        self.end(
-            key,
-            Slot { attempts, ..slot },
-            delay.map(|delay| now.saturating_add(delay)),
-        );
+        let retry = delay.map(|delay| now.saturating_add(delay));
+        let wake = verdict.wake_after.map(|delay| now.saturating_add(delay));
+        let retry_at = retry.filter(|_| attempts > 0);
+        let slot = Slot {
+            attempts,
+            retry_at,
+            ..slot
+        };
+        self.end(key, slot, earlier(retry, wake));
     }
 
     /// `key` was taken but cannot be planned yet (KRS-36): it comes again at `until`, or when it is added. This is no run and counts
@@ -240,6 +251,7 @@ impl<K: Ord + Clone> Queue<K> {
             key.clone(),
             Slot {
                 attempts: 0,
+                retry_at: None,
                 ..slot
             },
         );
@@ -252,6 +264,7 @@ impl<K: Ord + Clone> Queue<K> {
             key.clone(),
             Slot {
                 attempts: 0,
+                retry_at: None,
                 ..slot
             },
             None,
@@ -332,6 +345,7 @@ impl<K: Ord + Clone> Queue<K> {
             phase: Phase::Idle,
             due: None,
             attempts: 0,
+            retry_at: None,
         };
         self.slots.get(key).copied().unwrap_or(absent)
     }
@@ -353,6 +367,14 @@ impl<K: Ord + Clone> Queue<K> {
         } else {
             self.slots.insert(key, slot);
         }
+    }
+}
+
+/// Whether the delay grows with each failure.
+fn backs_off(retry: &Retry) -> bool {
+    match retry {
+        Retry::After(_) | Retry::Conflict => false,
+        Retry::Failed { class, .. } => matches!(class, Class::Rejected | Class::Unknown),
     }
 }
 

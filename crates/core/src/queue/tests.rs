@@ -22,12 +22,33 @@ fn take(queue: &mut Queue<&'static str>, now: Duration) -> Option<&'static str> 
     queue.take(now).map(|turn| turn.key)
 }
 
-/// The delay that a verdict leads to for a key that is taken alone at time 0.
+/// The delay that a verdict leads to for a key that is taken alone when it is due.
 fn delay(queue: &mut Queue<&'static str>, verdict: &Verdict, jitter: f64) -> Option<Duration> {
+    let now = queue.next_deadline().unwrap_or_default();
+    queue.add("x", now);
+    assert_eq!(take(queue, now), Some("x"));
+    queue.done(&"x", verdict, now, jitter);
+    Some(queue.next_deadline()?.saturating_sub(now))
+}
+
+#[test]
+fn krs_50_runs_that_events_cause_do_not_prolong_a_back_off() {
+    let mut queue = Queue::new(9);
+    let rejected = failed(Class::Rejected);
     queue.add("x", ms(0));
-    assert_eq!(take(queue, ms(0)), Some("x"));
-    queue.done(&"x", verdict, ms(0), jitter);
-    queue.next_deadline()
+    for millis in 0..20 {
+        queue.add("x", ms(millis));
+        assert_eq!(take(&mut queue, ms(millis)), Some("x"));
+        queue.done(&"x", &rejected, ms(millis), 0.0);
+        assert_eq!(queue.next_deadline(), Some(ms(30_000)), "after {millis} ms");
+    }
+    assert_eq!(take(&mut queue, ms(30_000)), Some("x"));
+    queue.done(&"x", &rejected, ms(30_000), 0.0);
+    assert_eq!(
+        queue.next_deadline(),
+        Some(ms(90_000)),
+        "the second failure"
+    );
 }
 
 #[test]
