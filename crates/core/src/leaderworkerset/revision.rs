@@ -77,17 +77,22 @@ fn without_directive(value: &Value) -> Value {
     value
 }
 
-/// ORD-34, ORD-35: revisions that this set controls, or nobody.
+/// ORD-34, ORD-35: revisions that this set controls, or nobody. A StatefulSet that was deleted with `--cascade=orphan` leaves its own revisions
+/// behind, with our labels from its pod template: they store no template of a set and are none of ours.
 pub fn eligible<'a>(
     revisions: &'a [Arc<Revision>],
     set: &Uid,
 ) -> impl Iterator<Item = &'a Arc<Revision>> {
     revisions.iter().filter(move |revision| {
-        revision
-            .meta
-            .owner
-            .as_ref()
-            .is_none_or(|owner| owner.uid == *set)
+        revision.meta.owner.as_ref().map_or_else(
+            || {
+                revision
+                    .data
+                    .pointer("/spec/leaderWorkerTemplate")
+                    .is_some()
+            },
+            |owner| owner.uid == *set,
+        )
     })
 }
 

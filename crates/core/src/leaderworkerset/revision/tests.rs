@@ -48,6 +48,16 @@ fn is_changed(stored_data: &Value, live: &Lws) -> bool {
 }
 
 #[test]
+fn ord_34_what_an_orphaned_stateful_set_leaves_is_no_revision_of_a_set() {
+    let live = lws(demo());
+    let mine = ours("key", 1, &live.spec);
+    let left = stored("key", 2, None, &json!({"spec": {"template": {"spec": {}}}}));
+    let found = current(&live, &[mine.clone(), left], Some("key"));
+    assert!(!found.template_changed);
+    assert_eq!(found.object, Stored::Existing(mine));
+}
+
+#[test]
 fn ord_36_revision_table() {
     let live = lws(demo());
     let data = revision_data(&live.spec);
