@@ -1,0 +1,6 @@
+//! Tests that stop managers, change webhook configurations or count requests. Each has a cluster of its own.
+
+mod crash;
+mod idle;
+mod restart;
+mod without_webhooks;
