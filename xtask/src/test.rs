@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
 Runs format, clippy, drift of generated files, unit tests, and the tests on a local control plane. What it needs beside
 Rust and Go it builds itself, once (see `cargo xtask cluster --help`).";
 
+const TEST_THREADS: &str = "4";
 /// The cluster that most tests share, one a checkout.
 const CLUSTER: &str = "e2e";
 
@@ -111,6 +112,8 @@ fn stop_leftover(name: &str) -> Result<()> {
 fn cargo_test(arguments: &[&str], full: bool) -> Result<()> {
     let mut command = cargo(&["test"]);
     command.args(arguments).arg("--no-fail-fast");
+    // Tests of a cluster mostly wait for it: more of them at a time than there are cores.
+    command.env("RUST_TEST_THREADS", TEST_THREADS);
     if full {
         command.env("LWS_FULL", "1");
     }
