@@ -24,6 +24,8 @@ use crate::{Kind, Object, Plant, World};
 const LIMIT: Duration = Duration::from_secs(90);
 /// A namespace is settled when nothing has changed for this time.
 const QUIET: Duration = Duration::from_secs(2);
+/// Taint of nodes that a test adds.
+pub const RESERVED: &str = "e2e.lws/reserved";
 /// Lines of the manager's log that are shown when a test fails.
 const SHOWN_LINES: usize = 60;
 
@@ -198,10 +200,12 @@ impl Bench {
         tokio::time::sleep(time).await;
     }
 
-    /// Adds a node to the cluster until the test ends.
+    /// Adds a node to the cluster until the test ends. Only pods that tolerate [`RESERVED`] are scheduled to it, so that
+    /// no other test loses pods with the node.
     pub async fn add_node(&self, name: &str, labels: Value) -> Result<()> {
         let node = json!({
             "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": [{"key": RESERVED, "effect": "NoSchedule"}]},
             "status": {
                 "capacity": {"cpu": "1000", "memory": "1Ti", "pods": "1000"},
                 "allocatable": {"cpu": "1000", "memory": "1Ti", "pods": "1000"},

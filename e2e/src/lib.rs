@@ -19,7 +19,7 @@ mod world;
 
 pub use act::Denial;
 pub use audit::{AuditLog, Request};
-pub use bench::{Bench, on_own_cluster, on_shared_cluster};
+pub use bench::{Bench, RESERVED, on_own_cluster, on_shared_cluster};
 pub use cluster::Plant;
 pub use manifest::Manifest;
 pub use object::{Kind, Object};

@@ -4,7 +4,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::{Binding, Node};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use lws_api::names::{annotation, label};
-use lws_e2e::{Bench, Kind, Manifest, on_shared_cluster};
+use lws_e2e::{Bench, Kind, Manifest, RESERVED, on_shared_cluster};
 use serde_json::{Value, json};
 
 /// No scheduler has this name, so that the test decides.
@@ -13,6 +13,7 @@ const BY_HAND: &str = "by-hand";
 fn template(scheduler: &str) -> Value {
     json!({"spec": {
         "schedulerName": scheduler,
+        "tolerations": [{"key": RESERVED, "operator": "Exists"}],
         "containers": [{"name": "c", "image": "nginx:1.27"}],
     }})
 }
