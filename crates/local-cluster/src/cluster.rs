@@ -5,7 +5,7 @@ mod start;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::control_plane::{Component, Layout, Ports};
@@ -16,6 +16,8 @@ use crate::{cache, manager};
 
 /// How long a component may take to end by itself.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// How long the logs of a cluster that ended are kept.
+const LOG_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_NAME: usize = 40;
 
 /// How a cluster is started.
@@ -154,6 +156,7 @@ impl Cluster {
         let cache = Cache::from_env()?;
         let tools = Tools::ensure(&cache, options.progress)?;
         remove_orphans(&cache, &tools)?;
+        remove_old_logs(&cache.clusters(), LOG_AGE)?;
         let mut cluster = Self::named(&cache, &options.name, &tools)?;
         cluster.interrupt = options.interrupt.clone();
         let _lock = cluster.lock()?;
@@ -461,4 +464,62 @@ fn remove_orphans(cache: &Cache, tools: &Tools) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes what is left of clusters that ended more than `age` ago.
+fn remove_old_logs(clusters: &Path, age: Duration) -> Result<()> {
+    for folder in fs::read_dir(clusters).into_iter().flatten().flatten() {
+        let folder = folder.path();
+        let changed = folder.metadata().and_then(|metadata| metadata.modified());
+        let old = changed.is_ok_and(|time| time.elapsed().is_ok_and(|passed| passed >= age));
+        if folder.is_dir() && old {
+            let lock = cache::lock_file(&folder.with_extension("lock"))?;
+            if lock.try_lock().is_ok()
+                && !(Layout {
+                    folder: folder.clone(),
+                })
+                .state()
+                .exists()
+            {
+                cache::remove(&folder)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_logs_go_and_everything_else_stays() {
+        let clusters = tempfile::tempdir().unwrap();
+        let ended = Layout {
+            folder: clusters.path().join("ended"),
+        };
+        let running = Layout {
+            folder: clusters.path().join("running"),
+        };
+        for layout in [&ended, &running] {
+            cache::make_folder(&layout.logs()).unwrap();
+        }
+        cache::write(&running.state(), "{}").unwrap();
+        remove_old_logs(clusters.path(), LOG_AGE).unwrap();
+        assert!(ended.logs().exists(), "not old yet");
+        remove_old_logs(clusters.path(), Duration::ZERO).unwrap();
+        assert!(!ended.folder.exists());
+        assert!(running.logs().exists());
+    }
+
+    #[test]
+    fn names_that_could_leave_the_folder_are_refused() {
+        let cache = Cache::from_env().unwrap();
+        let tools = Tools::unbuilt(&cache);
+        for name in ["", "..", "a/b", "A", "a b", &"a".repeat(MAX_NAME + 1)] {
+            let refused = matches!(Cluster::named(&cache, name, &tools), Err(Error::BadName(_)));
+            assert!(refused, "{name}");
+        }
+        assert!(Cluster::named(&cache, "e2e-1", &tools).is_ok());
+    }
 }
