@@ -371,6 +371,19 @@ mod tests {
         ObjectKey::new("ns", "demo-0")
     }
 
+    /// A write that the cache shows from version 3 on.
+    fn written() -> Written {
+        let target = Target {
+            kind: Kind::Pod,
+            key: key(),
+        };
+        Written {
+            target,
+            uid: "demo-0".into(),
+            seen_as: SeenAs::Version("3".into()),
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn krs_68_a_standby_keeps_the_cache_and_works_on_everything_once_it_leads() {
         let store = Store::new(1, 1);
@@ -386,16 +399,7 @@ mod tests {
         store.lead();
         tell(&store, Change::Applied(pod("demo-0", "1")));
         assert_eq!(taken(&store).await, Some(key()));
-        let target = Target {
-            kind: Kind::Pod,
-            key: key(),
-        };
-        let written = Written {
-            target,
-            uid: "demo-0".into(),
-            seen_as: SeenAs::Version("3".into()),
-        };
-        store.done(Controller::Groups, &key(), done(vec![written]), 0.0);
+        store.done(Controller::Groups, &key(), done(vec![written()]), 0.0);
         tell(&store, Change::Applied(pod("demo-0", "2")));
         assert_eq!(taken(&store).await, None);
         tell(&store, Change::Applied(pod("demo-0", "3")));
@@ -408,15 +412,6 @@ mod tests {
         store.lead();
         tell(&store, Change::Applied(pod("demo-0", "1")));
         assert_eq!(taken(&store).await, Some(key()));
-        let target = Target {
-            kind: Kind::Pod,
-            key: key(),
-        };
-        let written = Written {
-            target,
-            uid: "demo-0".into(),
-            seen_as: SeenAs::Version("3".into()),
-        };
         let verdict = Verdict {
             wake_after: Some(Duration::ZERO),
             retry: None,
@@ -425,7 +420,7 @@ mod tests {
             Controller::Groups,
             &key(),
             Next::Done {
-                written: vec![written],
+                written: vec![written()],
                 verdict,
             },
             0.0,

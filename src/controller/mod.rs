@@ -123,30 +123,9 @@ fn next(plan: &Plan, passes: &[Outcome]) -> Next {
     }
 }
 
-/// A failed request counts first; after a conflict the findings of the plan are of the past; else the first finding counts (ORD-23).
+/// ORD-23: what counts as the error of the passes.
 fn retry(errors: &[PlanError], passes: &[Outcome]) -> Option<Retry> {
-    let failed = passes.iter().find_map(|pass| pass.failure.as_ref());
-    let failed = failed.map(|failure| Retry::Failed {
-        class: failure.class,
-        after: failure.retry_after,
-    });
-    let conflict = || {
-        passes
-            .iter()
-            .any(|pass| pass.conflict)
-            .then_some(Retry::Conflict)
-    };
-    let found = || {
-        let error = errors.first()?;
-        Some(error.retry_after.map_or(
-            Retry::Failed {
-                class: Class::Unknown,
-                after: None,
-            },
-            Retry::After,
-        ))
-    };
-    failed.or_else(conflict).or_else(found)
+    Verdict::of(None, errors, &passes.iter().collect::<Vec<_>>()).retry
 }
 
 fn message<'a>(errors: &'a [PlanError], passes: &'a [Outcome]) -> Option<&'a str> {
