@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use lws_e2e::{Bench, Kind, Manifest, on_shared_cluster};
+use lws_e2e::{Bench, Kind, Manifest, Verb, on_shared_cluster};
 
 async fn start(bench: &Bench, replicas: i64) -> Result<()> {
     bench.create(Manifest::new("demo", replicas, 2)).await?;
@@ -25,6 +25,59 @@ async fn foreground_delete_leaves_nothing() -> Result<()> {
     on_shared_cluster(async |bench| {
         start(bench, 2).await?;
         bench.delete_foreground(Kind::Set, "demo").await?;
+        bench.until_gone("demo").await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn c23_nothing_is_born_while_the_set_is_deleted() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        bench.create(Manifest::new("demo", 3, 2).manual()).await?;
+        bench
+            .until("all pods exist", |world| world.names(Kind::Pod).len() == 6)
+            .await?;
+        bench.play("demo").await?;
+        bench.until_available("demo").await?;
+        bench.update_image("demo", "nginx:1.28").await?;
+        bench
+            .until("group 2 is new", |world| {
+                let worker = world.find(Kind::Pod, "demo-2-1");
+                worker.is_some_and(|pod| pod.container("c")["image"] == "nginx:1.28")
+            })
+            .await?;
+        bench.settled().await?;
+        let pods = [
+            "demo-0", "demo-0-1", "demo-1", "demo-1-1", "demo-2", "demo-2-1",
+        ];
+        bench.hold(&pods).await?;
+        let mark = bench.mark();
+        bench.delete_foreground(Kind::Set, "demo").await?;
+        bench.pass(Duration::from_secs(10)).await;
+        {
+            let world = bench.world();
+            for change in &world.history()[mark..] {
+                let name = change.object.name();
+                // The StatefulSet controller keeps revisions of its own for sets that are being deleted.
+                let is_theirs = change.kind == Kind::Revision
+                    && change
+                        .object
+                        .controller()
+                        .is_some_and(|owner| owner["kind"] == "StatefulSet");
+                let is_new = change.verb == Verb::Added && change.kind != Kind::Event && !is_theirs;
+                assert!(!is_new, "{:?} {name} is born", change.kind);
+                let earlier = world.history()[..mark]
+                    .iter()
+                    .rev()
+                    .find(|earlier| earlier.object.uid() == change.object.uid());
+                if let Some(earlier) = earlier {
+                    let (then, now) = (&earlier.object["spec"], &change.object["spec"]);
+                    assert_eq!(then, now, "{:?} {name} is changed", change.kind);
+                }
+            }
+            assert_eq!(world.names(Kind::Pod), pods);
+        }
+        bench.release(&pods).await?;
         bench.until_gone("demo").await
     })
     .await

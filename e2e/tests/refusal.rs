@@ -127,6 +127,11 @@ async fn c27_refused_revisions_heal() -> Result<()> {
 }
 
 #[tokio::test]
+async fn c27_refused_services_heal() -> Result<()> {
+    heals("", "services", "service").await
+}
+
+#[tokio::test]
 async fn c27_refused_statefulsets_heal() -> Result<()> {
     heals("apps", "statefulsets", "statefulset").await
 }
