@@ -45,6 +45,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         step(&mut reports, heading, check);
     }
     step(&mut reports, "unit tests", || unit_tests(arguments.full));
+    step(&mut reports, "simulated cluster", || {
+        simulations(arguments.full)
+    });
     if step(&mut reports, "manager", || {
         repository::build_manager().map(drop)
     }) {
@@ -81,7 +84,14 @@ fn step(
 }
 
 fn unit_tests(full: bool) -> Result<()> {
-    cargo_test(&["--workspace", "--exclude", "lws-e2e"], full)
+    cargo_test(
+        &["--workspace", "--exclude", "lws-e2e", "--exclude", "lws-sim"],
+        full,
+    )
+}
+
+fn simulations(full: bool) -> Result<()> {
+    cargo_test(&["--profile", "sim", "--package", "lws-sim"], full)
 }
 
 /// Builds the tests before the cluster starts, so that it does not compete with a compiler for the machine.

@@ -1,3 +1,15 @@
 //! A simulated cluster for tests: one thread, one seeded random source, a virtual clock.
+//!
+//! [`store`] is the API server, [`actors`] are Kubernetes and people, [`replica`] is one process of ours around the real decisions of `lws-core`, and
+//! [`world`] steps through them all. [`properties`] judges, [`seeds`] runs many worlds, shrinks and reports what fails.
 
+pub mod actors;
+pub mod api;
+pub mod faults;
+pub mod planted;
+pub mod properties;
+pub mod random;
+pub mod replica;
+pub mod seeds;
 pub mod store;
+pub mod world;

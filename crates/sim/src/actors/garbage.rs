@@ -1,0 +1,101 @@
+//! The garbage collector: background, foreground and orphan deletion, owners by UID, one write at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{owners, uid};
+use crate::store::{Cascade, Key, Store, finalizers, is_terminating};
+
+/// What the collector would write next about an object.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// It has no owner left, or its owner waits for its end.
+    Delete(Key, String, Cascade),
+    /// The object's dependents are gone: this finalizer goes.
+    Release(Key, Value),
+    /// An orphan loses its owner reference.
+    Orphan(Key, Value),
+}
+
+/// Objects by UID.
+pub fn by_uid(store: &Store) -> BTreeMap<String, Arc<Value>> {
+    store
+        .all()
+        .map(|(_, object)| (uid(object).to_owned(), object.clone()))
+        .collect()
+}
+
+/// The next write about `object`, if one is due.
+pub fn next(
+    store: &Store,
+    alive: &BTreeMap<String, Arc<Value>>,
+    key: &Key,
+    object: &Value,
+) -> Option<Write> {
+    if is_terminating(object) {
+        let held = finalizers(object);
+        if held.contains(&"orphan") {
+            return Some(orphan(store, key, object));
+        }
+        if held.contains(&"foregroundDeletion") && !has_blocking_dependents(store, object) {
+            return Some(Write::Release(
+                key.clone(),
+                without(object, "foregroundDeletion"),
+            ));
+        }
+        return None;
+    }
+    let owner = |reference: &Value| alive.get(reference["uid"].as_str().unwrap_or_default());
+    let mut references = owners(object).peekable();
+    references.peek()?;
+    let waits = |o: &Arc<Value>| is_terminating(o) && finalizers(o).contains(&"foregroundDeletion");
+    let is_solid = owners(object).any(|r| owner(r).is_some_and(|o| !waits(o)));
+    if is_solid {
+        return None;
+    }
+    let is_waited_for = owners(object).any(|r| owner(r).is_some_and(waits));
+    let cascade = if is_waited_for && dependents(store, object).next().is_some() {
+        Cascade::Foreground
+    } else {
+        Cascade::Background
+    };
+    Some(Write::Delete(key.clone(), uid(object).to_owned(), cascade))
+}
+
+fn dependents<'a>(
+    store: &'a Store,
+    owner: &'a Value,
+) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+    store
+        .all()
+        .filter(move |(_, object)| owners(object).any(|r| r["uid"] == uid(owner)))
+}
+
+fn has_blocking_dependents(store: &Store, owner: &Value) -> bool {
+    dependents(store, owner).any(|(_, object)| {
+        owners(object).any(|r| r["uid"] == uid(owner) && r["blockOwnerDeletion"] == true)
+    })
+}
+
+fn orphan(store: &Store, key: &Key, object: &Value) -> Write {
+    match dependents(store, object).next() {
+        Some((dependent, child)) => {
+            let kept: Vec<&Value> = owners(child).filter(|r| r["uid"] != uid(object)).collect();
+            Write::Orphan(
+                dependent.clone(),
+                json!({"metadata": {"ownerReferences": kept}}),
+            )
+        }
+        None => Write::Release(key.clone(), without(object, "orphan")),
+    }
+}
+
+fn without(object: &Value, finalizer: &str) -> Value {
+    let kept: Vec<&str> = finalizers(object)
+        .into_iter()
+        .filter(|f| *f != finalizer)
+        .collect();
+    json!({"metadata": {"resourceVersion": object["metadata"]["resourceVersion"], "finalizers": kept}})
+}

@@ -1,0 +1,112 @@
+//! The front of the API server: admission by our real functions, then the store.
+
+use std::sync::Arc;
+
+use lws_core::admission::{Environment, lws, pod};
+use lws_core::intent::{Propagation, Subresource};
+use lws_core::run::{Class, Failure, Request};
+use serde_json::Value;
+
+use crate::store::{self, Answer, Cascade, Deletion, Key, Kind, Store};
+
+/// Performs a request of ours.
+pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer {
+    let key = Key::from(request.target());
+    match request {
+        Request::Create { body, .. } => create(store, by, key, (**body).clone()),
+        Request::Read { .. } => store.get(&key).cloned().ok_or_else(|| gone(&key)),
+        Request::Apply { body, .. } => store.apply(by, &key, body),
+        Request::Patch {
+            subresource, body, ..
+        } => store.patch(by, &key, *subresource == Subresource::Status, body),
+        Request::Delete {
+            uid, propagation, ..
+        } => {
+            let cascade = match propagation {
+                Propagation::Background => Cascade::Background,
+                Propagation::Foreground => Cascade::Foreground,
+            };
+            let deletion = Deletion {
+                uid: Some(uid.as_str().to_owned()),
+                cascade,
+                grace: None,
+            };
+            store.delete(by, &key, &deletion)
+        }
+    }
+}
+
+/// POST through admission.
+pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) -> Answer {
+    let meta = store::metadata(&mut body);
+    meta.insert("namespace".into(), key.namespace.as_ref().into());
+    meta.insert("name".into(), key.name.as_ref().into());
+    match key.kind {
+        Kind::LeaderWorkerSet => {
+            lws::default(&mut body);
+            validate(&body, None)?;
+        }
+        Kind::Pod => {
+            let request = pod::Request {
+                pod: &body,
+                namespace: &key.namespace,
+                random: store.version().into(),
+            };
+            let patch = pod::mutate(&request, &Environment::default())
+                .map_err(|denial| rejected(denial.to_string()))?;
+            if let Some(patch) = patch {
+                json_patch::patch(&mut body, &patch)
+                    .map_err(|error| rejected(error.to_string()))?;
+            }
+        }
+        Kind::StatefulSet
+        | Kind::ControllerRevision
+        | Kind::Service
+        | Kind::Node
+        | Kind::Namespace
+        | Kind::PersistentVolumeClaim
+        | Kind::Lease => {}
+    }
+    store.create(by, key, body)
+}
+
+/// A user's edit of a set: a merge patch of its spec, through admission.
+pub fn edit(store: &mut Store, key: &Key, spec: &Value) -> Answer {
+    let Some(live) = store.get(key).cloned() else {
+        return Err(gone(key));
+    };
+    let mut new = (*live).clone();
+    json_patch::merge(&mut new["spec"], spec);
+    lws::default(&mut new);
+    validate(&new, Some(&live))?;
+    store.patch(
+        "user",
+        key,
+        false,
+        &serde_json::json!({"spec": new["spec"]}),
+    )
+}
+
+fn validate(new: &Value, old: Option<&Arc<Value>>) -> Result<(), Failure> {
+    let findings = lws::validate(new, old.map(|old| &**old), &Environment::default());
+    match findings.iter().next() {
+        Some(finding) => Err(rejected(format!("{}: {}", finding.path, finding.detail))),
+        None => Ok(()),
+    }
+}
+
+fn gone(key: &Key) -> Failure {
+    Failure {
+        class: Class::Gone,
+        message: format!("{key} not found"),
+        retry_after: None,
+    }
+}
+
+fn rejected(message: String) -> Failure {
+    Failure {
+        class: Class::Rejected,
+        message,
+        retry_after: None,
+    }
+}

@@ -1,0 +1,115 @@
+//! What planted bugs do to plans and to what they are made from.
+
+use std::sync::Arc;
+
+use lws_api::names::label;
+use lws_core::group::GroupSnapshot;
+use lws_core::intent::{Intent, Kind, Step, Why};
+use lws_core::model::Owner;
+use serde_json::{Value, json};
+
+use super::Bug;
+
+/// The steps of a plan as the bug has them.
+pub(super) fn spoil(bug: Bug, steps: &[Step]) -> Vec<Step> {
+    steps
+        .iter()
+        .filter(|step| !is_left_out(bug, step))
+        .cloned()
+        .map(|mut step| {
+            spoil_step(bug, &mut step);
+            step
+        })
+        .collect()
+}
+
+fn is_left_out(bug: Bug, step: &Step) -> bool {
+    let is_patch = matches!(step.intent, Intent::Patch { .. });
+    match bug {
+        Bug::NoStatus => step.why == Why::StatusDiffers,
+        Bug::NoCount => step.why == Why::GroupFailed && is_patch,
+        Bug::NoMark => step.why == Why::BudgetExhausted && is_patch,
+        Bug::KeepRevisions => step.why == Why::RevisionObsolete,
+        _ => false,
+    }
+}
+
+fn spoil_step(bug: Bug, step: &mut Step) {
+    let why = step.why;
+    match &mut step.intent {
+        Intent::Apply { body, .. } | Intent::Create { body, .. } => {
+            let mut new = (**body).clone();
+            spoil_body(bug, why, &mut new);
+            *body = Arc::new(new);
+        }
+        Intent::Patch { target, body, .. } => {
+            if bug == Bug::WritesSpec && target.kind == Kind::LeaderWorkerSet {
+                body["spec"] = json!({"replicas": 1});
+                if let Intent::Patch { subresource, .. } = &mut step.intent {
+                    *subresource = lws_core::intent::Subresource::None;
+                }
+            }
+        }
+        Intent::Delete { .. } => {}
+    }
+}
+
+fn spoil_body(bug: Bug, why: Why, body: &mut Value) {
+    let rollout = "/spec/updateStrategy/rollingUpdate/partition";
+    let wanted = body["metadata"]["annotations"]["leaderworkerset.sigs.k8s.io/replicas"]
+        .as_str()
+        .and_then(|n| n.parse::<i64>().ok());
+    match (bug, why) {
+        (Bug::PartitionTooLow, Why::LeaderSetDiffers) => {
+            if let Some(partition) = body.pointer_mut(rollout) {
+                *partition = json!(0);
+            }
+        }
+        (Bug::TooManyGroups, Why::LeaderSetDiffers | Why::LeaderSetMissing) => {
+            body["spec"]["replicas"] = json!(wanted.unwrap_or(0) + 9);
+        }
+        (Bug::SurgeDropped, Why::LeaderSetDiffers) => {
+            body["spec"]["replicas"] = json!(wanted);
+        }
+        (Bug::WrongRevision, Why::WorkerSetMissing) => {
+            body["metadata"]["labels"][label::REVISION] = json!("other");
+        }
+        (Bug::NoOwner, Why::WorkerSetMissing) => {
+            if let Some(meta) = body["metadata"].as_object_mut() {
+                meta.remove("ownerReferences");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a group is decided from, as the bug sees it.
+pub(super) fn blur(bug: Bug, seen: &mut GroupSnapshot) {
+    let Some(leader) = seen.leader.clone() else {
+        return;
+    };
+    let owner = Owner {
+        api_version: "v1".into(),
+        kind: "Pod".into(),
+        name: leader.key().name.clone(),
+        uid: leader.meta.uid.clone(),
+    };
+    match bug {
+        Bug::NamesNotChecked => seen.holders.clear(),
+        Bug::ChainIgnored => {
+            for worker in &mut seen.workers {
+                Arc::make_mut(worker).meta.owner = Some(owner.clone());
+            }
+            for tombstone in &mut seen.tombstones {
+                tombstone.set_owner = Some(owner.clone());
+            }
+        }
+        Bug::ReadyIgnored => Arc::make_mut(seen.leader.get_or_insert(leader)).ready = true,
+        Bug::EndIgnored => {
+            Arc::make_mut(seen.leader.get_or_insert(leader))
+                .meta
+                .deleted = None;
+        }
+        _ => {}
+    }
+}

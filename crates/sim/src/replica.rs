@@ -1,0 +1,540 @@
+//! One process of ours: the real cache, guard, queues and plans, fed by watches that lag, with each request of a run split into sent, committed and
+//! answered. A crash drops all of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lws_api::leaderworkerset::LeaderWorkerSet;
+use lws_api::names::label;
+use lws_core::cache::{Cache, Change, Wakes};
+use lws_core::group::{self, GroupPlan};
+use lws_core::guard::{Guard, Passage};
+use lws_core::intent::{Plan, Step, Target};
+use lws_core::leaderworkerset::{self, SetPlan};
+use lws_core::model::{Node, ObjectKey};
+use lws_core::queue::{Queue, Verdict};
+use lws_core::run::{Outcome, Request, Run};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::planted::{Bug, Planted};
+use crate::store::{self, Answer, Commit, Key, Kind, Store};
+
+/// Kinds that are watched.
+pub const WATCHED: [Kind; 6] = [
+    Kind::LeaderWorkerSet,
+    Kind::StatefulSet,
+    Kind::ControllerRevision,
+    Kind::Service,
+    Kind::Pod,
+    Kind::Node,
+];
+
+/// A controller, by what its keys mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// LeaderWorkerSets.
+    Sets,
+    /// Groups.
+    Groups,
+}
+
+/// Where a watch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// It is to list.
+    Unlisted,
+    /// It has asked for a list, which shows this version.
+    Listing(u64),
+    /// It has told everything up to this version.
+    At(u64),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    queue: Option<Queue<ObjectKey>>,
+    guard: Guard<ObjectKey>,
+}
+
+impl Lane {
+    fn queue(&mut self) -> &mut Queue<ObjectKey> {
+        self.queue.get_or_insert_with(|| Queue::new(4))
+    }
+}
+
+/// A request on its way.
+#[derive(Clone, Debug)]
+pub enum Flight {
+    /// The next request is to be sent.
+    Idle,
+    /// Sent, not yet taken by the API server.
+    Sent(Request),
+    /// Taken; the answer is on its way.
+    Committed(Answer),
+}
+
+#[derive(Clone, Debug)]
+enum Decided {
+    Set(Box<(leaderworkerset::Snapshot, SetPlan)>),
+    Group(GroupPlan),
+}
+
+/// A reconcile under way.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Whose.
+    pub controller: Controller,
+    /// Its key.
+    pub key: ObjectKey,
+    /// The request.
+    pub flight: Flight,
+    decided: Decided,
+    run: Run,
+    first: Option<Outcome>,
+}
+
+impl Work {
+    /// The step that is performed.
+    pub fn step(&self) -> Option<&Step> {
+        self.run.step()
+    }
+
+    fn plan(&self) -> &Plan {
+        match &self.decided {
+            Decided::Set(decided) => &decided.1.plan,
+            Decided::Group(decided) => &decided.plan,
+        }
+    }
+}
+
+/// What was decided, for the judge.
+pub enum Decision<'a> {
+    /// A plan for a set.
+    Set(&'a leaderworkerset::Snapshot, &'a [Step]),
+    /// The report on a set.
+    Report(&'a leaderworkerset::Snapshot, &'a [Step]),
+    /// A plan for a group.
+    Group(&'a group::GroupSnapshot, &'a [Step]),
+}
+
+/// The memory of a process.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// It works on keys.
+    pub leads: bool,
+    /// The cache.
+    pub cache: Cache,
+    /// Watches.
+    pub watches: BTreeMap<Kind, Watch>,
+    /// Watches that stand still until a time.
+    pub held: BTreeMap<Kind, Duration>,
+    /// Kinds that have been listed: what they showed is never taken back.
+    pub listed: std::collections::BTreeSet<Kind>,
+    /// Reconciles under way.
+    pub works: Vec<Work>,
+    sets: Lane,
+    groups: Lane,
+    bugs: Planted,
+}
+
+impl Memory {
+    /// A process that has just started.
+    pub fn new(bugs: Planted) -> Self {
+        Self {
+            leads: false,
+            cache: Cache::default(),
+            watches: WATCHED.map(|kind| (kind, Watch::Unlisted)).into(),
+            held: BTreeMap::new(),
+            listed: std::collections::BTreeSet::new(),
+            works: Vec::new(),
+            sets: Lane::default(),
+            groups: Lane::default(),
+            bugs,
+        }
+    }
+
+    /// KRS-38: all kinds have been listed.
+    pub fn is_synced(&self) -> bool {
+        self.watches.values().all(|w| matches!(w, Watch::At(_)))
+    }
+
+    fn lane(&mut self, controller: Controller) -> &mut Lane {
+        match controller {
+            Controller::Sets => &mut self.sets,
+            Controller::Groups => &mut self.groups,
+        }
+    }
+
+    /// It begins to lead.
+    pub fn lead(&mut self, now: Duration) {
+        self.leads = true;
+        if self.bugs.is(Bug::LeadWithoutLook) {
+            return;
+        }
+        let all = self.cache.all();
+        self.wake(all, now);
+    }
+
+    fn wake(&mut self, wakes: Wakes, now: Duration) {
+        if !self.leads {
+            return;
+        }
+        for key in &wakes.renewed {
+            self.sets.queue().reset(key);
+        }
+        for key in wakes.sets {
+            self.sets.queue().add(key, now);
+        }
+        for key in wakes.groups {
+            self.groups.queue().add(key, now);
+        }
+    }
+
+    /// A list is asked for; the answer shows `version`.
+    pub fn begin_list(&mut self, kind: Kind, version: u64, now: Duration) {
+        if let Some(kind) = written(kind) {
+            self.sets.guard.listing(kind, now);
+            self.groups.guard.listing(kind, now);
+        }
+        self.watches.insert(kind, Watch::Listing(version));
+    }
+
+    /// The list arrives.
+    pub fn end_list(&mut self, store: &Store, kind: Kind, version: u64, now: Duration) {
+        let objects: Vec<_> = store
+            .list_at(kind, version)
+            .into_values()
+            .filter(|object| is_selected(kind, object))
+            .collect();
+        let wakes = relist(&mut self.cache, kind, &objects);
+        self.wake(wakes, now);
+        self.watches.insert(kind, Watch::At(version));
+        self.listed.insert(kind);
+        let Some(kind) = written(kind) else { return };
+        for lane in [&mut self.sets, &mut self.groups] {
+            for key in lane.guard.listed(kind, &self.cache) {
+                lane.queue().add(key, now);
+            }
+        }
+    }
+
+    /// The watch of a kind tells of some commits; of several of one object only the last one if `coalesce`.
+    pub fn deliver(&mut self, kind: Kind, commits: &[Commit], coalesce: bool, now: Duration) {
+        for (position, commit) in commits.iter().enumerate() {
+            self.watches.insert(kind, Watch::At(commit.version));
+            let is_last = commits
+                .iter()
+                .skip(position + 1)
+                .all(|c| c.key != commit.key);
+            if commit.key.kind == kind && (is_last || !coalesce) {
+                self.tell(commit, now);
+            }
+        }
+    }
+
+    fn tell(&mut self, commit: &Commit, now: Duration) {
+        let kind = commit.key.kind;
+        let was = commit.before.as_ref().is_some_and(|o| is_selected(kind, o));
+        let is = is_selected(kind, &commit.object);
+        let gone = commit.change == store::Change::Deleted || (was && !is);
+        if !(was || is) || (gone && self.bugs.is(Bug::MissDeletes)) {
+            return;
+        }
+        let mut wakes = apply(&mut self.cache, kind, &commit.object, gone);
+        self.bugs.deafen(kind, &mut wakes);
+        if self.bugs.is(Bug::NoTombstones) {
+            self.forget_tombstones();
+        }
+        self.wake(wakes, now);
+        let Some(written) = written(kind) else { return };
+        let target = Target {
+            kind: written,
+            key: ObjectKey::new(&commit.key.namespace, &commit.key.name),
+        };
+        for lane in [&mut self.sets, &mut self.groups] {
+            for key in lane.guard.settle(&target, &self.cache) {
+                lane.queue().add(key, now);
+            }
+        }
+    }
+
+    fn forget_tombstones(&mut self) {
+        for group in self.cache.all().groups {
+            let buried: Vec<_> = self
+                .cache
+                .group(&group)
+                .into_iter()
+                .flat_map(|g| g.tombstones().map(|t| t.pod.meta.uid.clone()))
+                .collect();
+            for uid in buried {
+                self.cache.handled(&group, &uid);
+            }
+        }
+    }
+
+    /// Whether a key of `controller` is ready.
+    pub fn has_work(&self, controller: Controller, now: Duration) -> bool {
+        let lane = match controller {
+            Controller::Sets => &self.sets,
+            Controller::Groups => &self.groups,
+        };
+        self.leads
+            && lane.queue.as_ref().is_some_and(|queue| {
+                queue.depth() > 0 || queue.next_deadline().is_some_and(|due| due <= now)
+            })
+    }
+
+    /// When a key becomes ready by itself.
+    pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
+        let of = |lane: &Lane| lane.queue.as_ref().and_then(Queue::next_deadline);
+        let held = self.held.values().copied().filter(|until| *until > now);
+        of(&self.sets)
+            .into_iter()
+            .chain(of(&self.groups))
+            .chain(held)
+            .min()
+    }
+
+    /// Takes a key and plans it. The decision is shown to `judge`.
+    pub fn take(
+        &mut self,
+        controller: Controller,
+        now: Duration,
+        at: Timestamp,
+        judge: &mut impl FnMut(Decision<'_>),
+    ) {
+        let no_guard = self.bugs.is(Bug::NoGuard);
+        let lane = match controller {
+            Controller::Sets => &mut self.sets,
+            Controller::Groups => &mut self.groups,
+        };
+        let Some(turn) = lane.queue().take(now) else {
+            return;
+        };
+        let passage = if no_guard {
+            Passage::Open
+        } else {
+            lane.guard.is_open(&turn.key, &self.cache, now)
+        };
+        match passage {
+            Passage::Open => {}
+            Passage::Wait { until } => return lane.queue().put_back(&turn.key, until),
+            Passage::Relist { kind, until } => {
+                lane.queue().put_back(&turn.key, until);
+                self.held.remove(&kind.into());
+                self.watches.insert(kind.into(), Watch::Unlisted);
+                return;
+            }
+        }
+        let decided = match controller {
+            Controller::Sets => self.plan_set(&turn.key, judge),
+            Controller::Groups => self.plan_group(&turn.key, at, judge),
+        };
+        match decided {
+            None => {
+                let lane = self.lane(controller);
+                lane.guard.forget(&turn.key);
+                lane.queue().forget(&turn.key);
+                lane.queue().done(&turn.key, &Verdict::default(), now, 0.0);
+            }
+            Some((decided, steps)) => self.works.push(Work {
+                controller,
+                key: turn.key,
+                flight: Flight::Idle,
+                decided,
+                run: Run::new(steps),
+                first: None,
+            }),
+        }
+    }
+
+    fn plan_set(
+        &mut self,
+        key: &ObjectKey,
+        judge: &mut impl FnMut(Decision<'_>),
+    ) -> Option<(Decided, Vec<Step>)> {
+        let mut snapshot = leaderworkerset::observe(key, &self.cache)?;
+        if self.bugs.is(Bug::ForgetApplied) {
+            snapshot.applied = None;
+        }
+        let plan = leaderworkerset::plan(&snapshot);
+        let steps = self.bugs.steps(&plan.plan.steps);
+        judge(Decision::Set(&snapshot, &steps));
+        Some((Decided::Set(Box::new((snapshot, plan))), steps))
+    }
+
+    fn plan_group(
+        &mut self,
+        key: &ObjectKey,
+        at: Timestamp,
+        judge: &mut impl FnMut(Decision<'_>),
+    ) -> Option<(Decided, Vec<Step>)> {
+        let snapshot = group::observe(key, &self.cache)?;
+        let mut seen = snapshot.clone();
+        self.bugs.blur(&mut seen);
+        let at = self.bugs.clock(at);
+        let plan = group::plan(&seen, at);
+        let steps = self.bugs.steps(&plan.plan.steps);
+        judge(Decision::Group(&snapshot, &steps));
+        Some((Decided::Group(plan), steps))
+    }
+
+    /// Sends the next request of a reconcile, or ends it.
+    pub fn send(
+        &mut self,
+        index: usize,
+        now: Duration,
+        at: Timestamp,
+        judge: &mut impl FnMut(Decision<'_>),
+    ) {
+        let bugs = self.bugs;
+        let Some(work) = self.works.get_mut(index) else {
+            return;
+        };
+        if let Some(request) = work.run.next_request() {
+            work.flight = Flight::Sent(bugs.request(request));
+            return;
+        }
+        let outcome = work.run.outcome().clone();
+        let is_first = work.first.is_none();
+        if let (Decided::Set(decided), true, false) = (&work.decided, is_first, outcome.stopped) {
+            let (snapshot, plan) = &**decided;
+            let report = leaderworkerset::report(snapshot, plan, &outcome, at);
+            let uid = snapshot.lws.meta.uid.clone();
+            let steps = bugs.steps(&report.steps);
+            judge(Decision::Report(snapshot, &steps));
+            work.run = Run::new(steps);
+            work.first = Some(outcome);
+            if let Some(applied) = report.applied {
+                self.cache.remember_applied(uid, applied);
+            }
+            return;
+        }
+        let work = self.works.remove(index);
+        self.finish(&work, outcome, now);
+    }
+
+    fn finish(&mut self, work: &Work, last: Outcome, now: Duration) {
+        let passes: Vec<Outcome> = work.first.iter().cloned().chain([last]).collect();
+        if let Decided::Group(plan) = &work.decided
+            && (passes.iter().all(Outcome::is_complete) || self.bugs.is(Bug::JudgeAnyway))
+        {
+            for uid in &plan.judged {
+                self.cache.handled(&work.key, uid);
+            }
+        }
+        let plan = work.plan();
+        let refs: Vec<&Outcome> = passes.iter().collect();
+        let mut verdict = Verdict::of(plan.wake_after, &plan.errors, &refs);
+        if self.bugs.is(Bug::NoRetry) {
+            verdict = Verdict::default();
+        }
+        if self.bugs.is(Bug::NoTimers) {
+            verdict.wake_after = None;
+        }
+        let written = passes.into_iter().flat_map(|pass| pass.written).collect();
+        let lane = self.lane(work.controller);
+        lane.guard.note(&work.key, written, now);
+        lane.queue().done(&work.key, &verdict, now, 0.5);
+    }
+
+    /// An answer arrives.
+    pub fn answered(&mut self, index: usize, answer: Answer) {
+        if let Some(work) = self.works.get_mut(index) {
+            work.flight = Flight::Idle;
+            work.run.answer(answer.map(|object| (*object).clone()));
+        }
+    }
+}
+
+/// KRS-37: what a watch is limited to.
+fn is_selected(kind: Kind, object: &Value) -> bool {
+    match kind {
+        Kind::StatefulSet | Kind::Pod | Kind::Service | Kind::ControllerRevision => {
+            object["metadata"]["labels"].get(label::NAME).is_some()
+        }
+        _ => true,
+    }
+}
+
+fn written(kind: Kind) -> Option<lws_core::intent::Kind> {
+    use lws_core::intent::Kind as Core;
+    match kind {
+        Kind::LeaderWorkerSet => Some(Core::LeaderWorkerSet),
+        Kind::StatefulSet => Some(Core::StatefulSet),
+        Kind::ControllerRevision => Some(Core::ControllerRevision),
+        Kind::Service => Some(Core::Service),
+        Kind::Pod => Some(Core::Pod),
+        Kind::Node | Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => None,
+    }
+}
+
+fn typed<T: for<'a> Deserialize<'a>>(object: &Value) -> T {
+    T::deserialize(object).unwrap_or_else(|error| panic!("{error}: {object}"))
+}
+
+fn node(object: &Value) -> Node {
+    Node::new(&typed::<ObjectMeta>(&object["metadata"]))
+}
+
+fn change<T>(object: T, gone: bool) -> Change<T> {
+    if gone {
+        Change::Deleted(object)
+    } else {
+        Change::Applied(object)
+    }
+}
+
+fn apply(cache: &mut Cache, kind: Kind, object: &Value, gone: bool) -> Wakes {
+    match kind {
+        Kind::LeaderWorkerSet => {
+            cache.apply_sets(change(typed::<LeaderWorkerSet>(object).into(), gone))
+        }
+        Kind::StatefulSet => {
+            cache.apply_stateful_sets(change(typed::<apps::StatefulSet>(object).into(), gone))
+        }
+        Kind::ControllerRevision => cache.apply_revisions(change(
+            typed::<apps::ControllerRevision>(object).into(),
+            gone,
+        )),
+        Kind::Service => cache.apply_services(change(typed::<core::Service>(object).into(), gone)),
+        Kind::Pod => cache.apply_pods(change(typed::<core::Pod>(object).into(), gone)),
+        Kind::Node => cache.apply_nodes(change(node(object), gone)),
+        Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => Wakes::default(),
+    }
+}
+
+fn relist(cache: &mut Cache, kind: Kind, objects: &[std::sync::Arc<Value>]) -> Wakes {
+    let all = || objects.iter();
+    match kind {
+        Kind::LeaderWorkerSet => cache.apply_sets(Change::Relisted(
+            all().map(|o| typed::<LeaderWorkerSet>(o).into()).collect(),
+        )),
+        Kind::StatefulSet => cache.apply_stateful_sets(Change::Relisted(
+            all()
+                .map(|o| typed::<apps::StatefulSet>(o).into())
+                .collect(),
+        )),
+        Kind::ControllerRevision => cache.apply_revisions(Change::Relisted(
+            all()
+                .map(|o| typed::<apps::ControllerRevision>(o).into())
+                .collect(),
+        )),
+        Kind::Service => cache.apply_services(Change::Relisted(
+            all().map(|o| typed::<core::Service>(o).into()).collect(),
+        )),
+        Kind::Pod => cache.apply_pods(Change::Relisted(
+            all().map(|o| typed::<core::Pod>(o).into()).collect(),
+        )),
+        Kind::Node => cache.apply_nodes(Change::Relisted(all().map(|o| node(o)).collect())),
+        Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => Wakes::default(),
+    }
+}
+
+/// The key of a work item.
+pub fn object_key(key: &Key) -> ObjectKey {
+    ObjectKey::new(&key.namespace, &key.name)
+}
