@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod build;
 pub mod cache;
+pub mod disaggregatedset;
 pub mod group;
 pub mod guard;
 pub mod identity;

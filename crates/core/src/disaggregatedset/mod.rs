@@ -1,0 +1,3 @@
+//! The controller of DisaggregatedSets (reconcile-disaggregatedset).
+
+pub mod planner;

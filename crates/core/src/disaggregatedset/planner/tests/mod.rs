@@ -1,0 +1,5 @@
+//! The step tables of section 10, and properties over random rollouts.
+
+mod changes;
+mod fixture;
+mod tables;
