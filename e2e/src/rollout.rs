@@ -1,8 +1,9 @@
 //! What a rollout looks like from outside, and playing one through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
+use lws_api::names::{annotation, label};
 
 use crate::world::{Verb, World, group_index, is_leader};
 use crate::{Bench, Kind, Object};
@@ -38,25 +39,18 @@ impl World {
 
     /// The fewest ready groups at any time since a mark.
     pub fn fewest_ready_groups(&self, set: &str, since: usize) -> usize {
-        let mut pods: BTreeMap<&str, &Object> = BTreeMap::new();
+        let mut groups = Groups::default();
         let mut fewest = usize::MAX;
         for (index, change) in self.history().iter().enumerate() {
             if index == since {
-                fewest = ready_groups(set, &pods);
+                fewest = groups.ready.len();
             }
-            if change.kind != Kind::Pod {
+            if change.kind != Kind::Pod || change.object.label(label::NAME) != Some(set) {
                 continue;
             }
-            match change.verb {
-                Verb::Added | Verb::Modified => {
-                    pods.insert(change.object.name(), &change.object);
-                }
-                Verb::Deleted => {
-                    pods.remove(change.object.name());
-                }
-            }
+            groups.see(change.verb, &change.object);
             if index >= since {
-                fewest = fewest.min(ready_groups(set, &pods));
+                fewest = fewest.min(groups.ready.len());
             }
         }
         fewest
@@ -71,29 +65,44 @@ impl World {
     }
 }
 
-/// Groups of which as many pods are ready as the leader says the group has.
-fn ready_groups(set: &str, pods: &BTreeMap<&str, &Object>) -> usize {
-    let mut ready: BTreeMap<i64, i64> = BTreeMap::new();
-    let mut sizes: BTreeMap<i64, i64> = BTreeMap::new();
-    for pod in pods.values() {
-        if pod.label("leaderworkerset.sigs.k8s.io/name") != Some(set) {
-            continue;
-        }
+/// The pods of a set, followed through its history.
+#[derive(Default)]
+struct Groups<'a> {
+    pods: BTreeMap<i64, BTreeMap<&'a str, &'a Object>>,
+    ready: BTreeSet<i64>,
+}
+
+impl<'a> Groups<'a> {
+    fn see(&mut self, verb: Verb, pod: &'a Object) {
         let Some(group) = group_index(pod) else {
-            continue;
+            return;
         };
-        if is_leader(pod) {
-            let size = pod.annotation("leaderworkerset.sigs.k8s.io/size");
-            sizes.insert(group, size.and_then(|size| size.parse().ok()).unwrap_or(1));
-        }
-        if pod.is_ready() && !pod.is_terminating() {
-            *ready.entry(group).or_default() += 1;
+        let pods = self.pods.entry(group).or_default();
+        match verb {
+            Verb::Added | Verb::Modified => pods.insert(pod.name(), pod),
+            Verb::Deleted => pods.remove(pod.name()),
+        };
+        if is_ready_group(pods) {
+            self.ready.insert(group);
+        } else {
+            self.ready.remove(&group);
         }
     }
-    sizes
-        .iter()
-        .filter(|(group, size)| ready.get(group) == Some(size))
-        .count()
+}
+
+/// Whether as many pods of the leader's revision are ready as the leader says the group has.
+fn is_ready_group(pods: &BTreeMap<&str, &Object>) -> bool {
+    let Some(leader) = pods.values().find(|pod| is_leader(pod)) else {
+        return false;
+    };
+    let size = leader.annotation(annotation::SIZE);
+    let size = size.and_then(|size| size.parse().ok()).unwrap_or(1);
+    let ready = pods.values().filter(|pod| {
+        pod.is_ready()
+            && !pod.is_terminating()
+            && pod.label(label::REVISION) == leader.label(label::REVISION)
+    });
+    ready.count() == size
 }
 
 impl Bench {

@@ -2,5 +2,6 @@
 
 mod crash;
 mod idle;
+mod large;
 mod restart;
 mod without_webhooks;

@@ -6,6 +6,7 @@ mod deletion;
 mod drift;
 mod foreign;
 mod identity;
+mod names;
 mod placement;
 mod recreate;
 mod refusal;
