@@ -5,6 +5,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use kube::api::ApiResource;
+use lws_api::names::label;
 use serde_json::Value;
 
 /// A watched kind.
@@ -169,6 +170,11 @@ impl Object {
     /// Whether this pod is Ready.
     pub fn is_ready(&self) -> bool {
         self.is("Ready")
+    }
+
+    /// Whether this pod is a leader.
+    pub fn is_leader(&self) -> bool {
+        self.label(label::WORKER_INDEX) == Some("0")
     }
 
     /// A container or init container of this pod.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail};
 use lws_api::names::{annotation, label};
 
-use crate::world::{Verb, World, group_index, is_leader};
+use crate::world::{Verb, World, group_index};
 use crate::{Bench, Kind, Object};
 
 /// More settled points than any rollout of a test has.
@@ -92,7 +92,7 @@ impl<'a> Groups<'a> {
 
 /// Whether as many pods of the leader's revision are ready as the leader says the group has.
 fn is_ready_group(pods: &BTreeMap<&str, &Object>) -> bool {
-    let Some(leader) = pods.values().find(|pod| is_leader(pod)) else {
+    let Some(leader) = pods.values().find(|pod| pod.is_leader()) else {
         return false;
     };
     let size = leader.annotation(annotation::SIZE);

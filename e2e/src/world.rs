@@ -9,7 +9,6 @@ use crate::{Kind, Object};
 /// Label of everything that belongs to a set.
 const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
 const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
-const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,11 +274,6 @@ pub(crate) fn is_observed(set: &Object) -> bool {
 /// Group of a pod.
 pub(crate) fn group_index(pod: &Object) -> Option<i64> {
     pod.label(GROUP_INDEX)?.parse().ok()
-}
-
-/// Whether a pod is a leader.
-pub(crate) fn is_leader(pod: &Object) -> bool {
-    pod.label(WORKER_INDEX) == Some("0")
 }
 
 fn uids<'a>(pods: impl Iterator<Item = &'a Object>) -> BTreeMap<String, String> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use lws_api::names::{annotation, label};
+use lws_api::names::annotation;
 use lws_e2e::{Bench, Kind, Manifest, Verb, on_own_cluster};
 
 /// Hundreds of pods take a while on a small machine.
@@ -53,9 +53,7 @@ async fn rollout_of_200_groups_keeps_its_budget() -> Result<()> {
         );
         assert_eq!(world.events("RecreateGroup"), Vec::<&str>::new());
         let born = world.history()[mark..].iter().filter(|change| {
-            change.kind == Kind::Pod
-                && change.verb == Verb::Added
-                && change.object.label(label::WORKER_INDEX) == Some("0")
+            change.kind == Kind::Pod && change.verb == Verb::Added && change.object.is_leader()
         });
         assert_eq!(born.count(), 200);
         for pod in world.pods_of("demo") {

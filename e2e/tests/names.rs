@@ -1,7 +1,6 @@
 //! Names that are free only when the old group has ended.
 
 use anyhow::Result;
-use lws_api::names::label;
 use lws_e2e::{Kind, Manifest, on_shared_cluster};
 use lws_local_cluster::{Component, DELETE_AFTER};
 use serde_json::json;
@@ -21,9 +20,7 @@ async fn ord_84_slow_workers_never_stand_in_the_way_of_new_ones() -> Result<()> 
         bench.update_image("demo", "nginx:1.28").await?;
         bench.until_available("demo").await?;
         let world = bench.world();
-        let workers = world
-            .pods_of("demo")
-            .filter(|pod| pod.label(label::WORKER_INDEX) != Some("0"));
+        let workers = world.pods_of("demo").filter(|pod| !pod.is_leader());
         for pod in workers {
             let seen = world.seen_uids(Kind::Pod, pod.name());
             assert_eq!(seen.len(), 2, "{}", pod.name());

@@ -1,6 +1,7 @@
 //! Tests that share one cluster and one manager. Each runs in a namespace of its own and leaves the rest alone.
 
 mod admission;
+mod autoscaling;
 mod create;
 mod deletion;
 mod drift;
