@@ -104,6 +104,9 @@ fn record(meta: &Meta) {
 /// What follows from a plan and from what became of its passes.
 fn next(plan: &Plan, passes: &[Outcome]) -> Next {
     let retry = retry(&plan.errors, passes);
+    for remark in &plan.remarks {
+        tracing::error!(remark, "passed over");
+    }
     if let Some(error) = message(&plan.errors, passes) {
         tracing::warn!(error, "Reconciler error");
     }

@@ -197,6 +197,8 @@ pub struct Step {
     pub on_success: Vec<Notice>,
     /// Posted when it failed; the API's words are appended after `: `.
     pub on_failure: Option<Notice>,
+    /// What the error begins with when it failed; the API's words follow after `: `.
+    pub doing: Option<String>,
     /// What a failure means for the rest.
     pub if_failed: IfFailed,
 }
@@ -210,6 +212,7 @@ impl Step {
             cause: None,
             on_success: Vec::new(),
             on_failure: None,
+            doing: None,
             if_failed: IfFailed::Stop,
         }
     }
@@ -232,6 +235,13 @@ impl Step {
     #[must_use]
     pub fn or_else(mut self, notice: Notice) -> Self {
         self.on_failure = Some(notice);
+        self
+    }
+
+    /// What the error says that the write was for.
+    #[must_use]
+    pub fn doing(mut self, what: String) -> Self {
+        self.doing = Some(what);
         self
     }
 

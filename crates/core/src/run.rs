@@ -390,7 +390,11 @@ impl Run {
                 .push(notice.clone().because(&failure.message));
         }
         if self.outcome.failure.is_none() {
-            self.outcome.failure = Some(failure);
+            let message = match &step.doing {
+                Some(doing) => format!("{doing}: {}", failure.message),
+                None => failure.message,
+            };
+            self.outcome.failure = Some(Failure { message, ..failure });
         }
         match step.if_failed {
             IfFailed::Stop => self.stop(),

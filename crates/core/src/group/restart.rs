@@ -47,11 +47,12 @@ pub(super) fn respond(
         return Ok(());
     }
     if counts.raise(revision, index, count.saturating_add(1)) {
-        plan.steps.push(steps::patch_set(
-            group.lws,
-            counts.patch(),
-            Why::GroupFailed,
-        ));
+        let doing = format!(
+            "updating group restart count for {}",
+            group.leader.key().name
+        );
+        let step = steps::patch_set(group.lws, counts.patch(), Why::GroupFailed);
+        plan.steps.push(step.doing(doing));
     }
     plan.steps.push(recreate(group, cause));
     Ok(())

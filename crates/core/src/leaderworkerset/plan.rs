@@ -244,6 +244,8 @@ impl<'a> Pass<'a> {
 
     fn plan(mut self) -> SetPlan {
         self.plan.remarks.extend(groups::misfits(self.snapshot));
+        let ambiguous = revision::ambiguous_keys(&self.snapshot.revisions, &self.lws.meta.uid);
+        self.plan.remarks.extend(ambiguous);
         self.create_revision();
         let set_step = self.forget_counts();
         let desired = Arc::new(build::leader_set::leader_set(&self.desired()));

@@ -3,6 +3,7 @@
 //! Decides from the listed revisions, the live spec and the key on the leader set. Revisions that somebody else controls are never looked at. What a
 //! revision means counts, not how it was serialised: another release or another program may have written it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lws_api::leaderworkerset::{LeaderWorkerSetSpec, LeaderWorkerTemplate, NetworkConfig};
@@ -108,6 +109,20 @@ pub fn by_key<'a>(
     eligible(revisions, set)
         .filter(|revision| revision.key() == key)
         .max_by_key(|revision| revision.number)
+}
+
+/// ORD-34: keys that several revisions have, for the log.
+pub fn ambiguous_keys(revisions: &[Arc<Revision>], set: &Uid) -> Vec<String> {
+    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for revision in eligible(revisions, set) {
+        let of_key = names.entry(revision.key()).or_default();
+        of_key.push(&revision.meta.key.name);
+    }
+    names
+        .into_iter()
+        .filter(|(key, names)| !key.is_empty() && names.len() > 1)
+        .map(|(key, names)| format!("several revisions have key {key}: {}", names.join(", ")))
+        .collect()
 }
 
 /// Why a revision is created; the text of event `CreatingRevision`.

@@ -194,6 +194,27 @@ fn ord_23_if_failed_decides_about_the_rest() {
 }
 
 #[test]
+fn fail_44_the_error_says_what_the_write_was_for() {
+    for (step, message) in [
+        (create("x", false), "words"),
+        (
+            create("x", false).doing("counting".into()),
+            "counting: words",
+        ),
+    ] {
+        let mut run = Run::new(vec![step]);
+        run.next_request();
+        run.answer(Err(failure(Class::Rejected)));
+        let outcome = run.finish();
+        assert_eq!(texts(&outcome), ["failed: words"]);
+        assert_eq!(
+            outcome.failure.map(|failure| failure.message),
+            Some(message.into())
+        );
+    }
+}
+
+#[test]
 fn krs_58_delete_of_what_is_gone_is_done_without_event() {
     for class in [Class::Gone, Class::Conflict] {
         let mut run = Run::new(vec![delete()]);

@@ -157,6 +157,21 @@ fn fail_52_the_count_carries_uid_and_version() {
 }
 
 #[test]
+fn fail_44_an_error_of_the_count_says_so() {
+    let mut world = limited(json!(3));
+    world.restart("x-0-1");
+    let done = world.run("x-0");
+    let doing: Vec<_> = done
+        .plan
+        .plan
+        .steps
+        .iter()
+        .map(|step| step.doing.as_deref())
+        .collect();
+    assert_eq!(doing, [Some("updating group restart count for x-0"), None]);
+}
+
+#[test]
 fn fail_53_counted_only_with_budget_or_backoff() {
     for (template, counted) in [
         (json!({}), false),

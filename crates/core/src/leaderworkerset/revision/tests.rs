@@ -236,6 +236,10 @@ fn ord_34_newest_of_a_key_and_none_of_others() {
         Some(1)
     );
     assert_eq!(by_key(&list, &set, ""), None);
+    let [first, second, third, ..] = &list;
+    let names = [first, second, third].map(|revision| revision.meta.key.name.as_ref());
+    let remark = format!("several revisions have key a: {}", names.join(", "));
+    assert_eq!(ambiguous_keys(&list, &set), [remark]);
     assert_eq!(eligible(&list, &set).count(), 4);
 }
 

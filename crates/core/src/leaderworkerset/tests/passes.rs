@@ -300,6 +300,20 @@ fn ord_45_what_makes_a_group_ready_and_updated() {
 }
 
 #[test]
+fn ord_34_several_revisions_of_a_key_are_logged() {
+    let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+    let mut second = (*snapshot.revisions[0]).clone();
+    second.meta.key.name = "second".into();
+    let expected = format!(
+        "several revisions have key {}: {}, second",
+        second.key(),
+        snapshot.revisions[0].meta.key.name
+    );
+    snapshot.revisions.push(Arc::new(second));
+    assert_eq!(pass(&snapshot).plan.plan.remarks, [expected]);
+}
+
+#[test]
 fn ord_45_ord_103_misfits_are_left_out_and_logged() {
     let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
     for (name, index) in [
