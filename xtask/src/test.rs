@@ -85,7 +85,13 @@ fn step(
 
 fn unit_tests(full: bool) -> Result<()> {
     cargo_test(
-        &["--workspace", "--exclude", "lws-e2e", "--exclude", "lws-sim"],
+        &[
+            "--workspace",
+            "--exclude",
+            "lws-e2e",
+            "--exclude",
+            "lws-sim",
+        ],
         full,
     )
 }

@@ -169,9 +169,8 @@ impl Planted {
     }
 
     pub(crate) fn blur(self, seen: &mut GroupSnapshot) {
-        match self.bug {
-            Some(bug) => steps::blur(bug, seen),
-            None => {}
+        if let Some(bug) = self.bug {
+            steps::blur(bug, seen)
         }
     }
 
