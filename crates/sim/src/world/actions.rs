@@ -1,0 +1,144 @@
+//! What could happen next, with weights, and the one that is picked.
+
+use crate::actors::kubelet;
+use crate::actors::user::Deed;
+use crate::actors::{garbage, stateful_set};
+use crate::properties::{Violation, Writing};
+use crate::replica::{Controller, Memory, Watch};
+use crate::store::{Key, Kind};
+
+use super::{Action, World};
+
+impl World {
+    pub(super) fn enabled(&mut self) -> Vec<(Action, u64)> {
+        if self.cluster.0 != self.store.version() {
+            self.cluster = (self.store.version(), self.enabled_of_cluster());
+        }
+        let mut actions = Vec::new();
+        self.enabled_of_ours(&mut actions);
+        for (action, actor) in &self.cluster.1 {
+            if !self.is_waiting(action) {
+                actions.push((
+                    action.clone(),
+                    self.weight(*actor, 6_u64.saturating_sub(*actor)),
+                ));
+            }
+        }
+        match self.deeds.front() {
+            Some(Deed::Settle) | None => {}
+            Some(_) if self.now < self.wait_until => {}
+            Some(_) => actions.push((Action::Deed, 1)),
+        }
+        actions
+    }
+
+    fn weight(&self, actor: u64, weight: u64) -> u64 {
+        if self.setup.faults.slow && self.is_faulty() && self.starved == actor {
+            1
+        } else {
+            weight * 20
+        }
+    }
+
+    fn enabled_of_ours(&self, actions: &mut Vec<(Action, u64)>) {
+        for (index, process) in self.processes.iter().enumerate() {
+            let Some(memory) = process else {
+                actions.push((Action::Start(index), self.weight(0, 1)));
+                continue;
+            };
+            for (kind, watch) in &memory.watches {
+                let is_held = memory.held.get(kind).is_some_and(|until| *until > self.now);
+                match watch {
+                    _ if is_held => {}
+                    Watch::Unlisted | Watch::Listing(_) => {
+                        actions.push((Action::List(index, *kind), self.weight(1, 4)));
+                    }
+                    Watch::At(version) if *version < self.store.version() => {
+                        actions.push((Action::Deliver(index, *kind), self.weight(1, 4)));
+                    }
+                    Watch::At(_) => {}
+                }
+            }
+            let somebody_leads = self.processes.iter().flatten().any(|m| m.leads);
+            if !memory.leads && !somebody_leads && memory.is_synced() {
+                actions.push((Action::Lead(index), self.weight(0, 2)));
+            }
+            for controller in [Controller::Sets, Controller::Groups] {
+                if memory.is_synced() && memory.has_work(controller, self.now) {
+                    actions.push((Action::Take(index, controller), self.weight(2, 4)));
+                }
+            }
+            for work in 0..memory.works.len() {
+                actions.push((Action::Work(index, work), self.weight(2, 6)));
+            }
+        }
+    }
+
+    /// What the cluster would do, with the number of the actor.
+    fn enabled_of_cluster(&self) -> Vec<(Action, u64)> {
+        let mut actions = Vec::new();
+        for (key, _) in self.store.list(Kind::StatefulSet) {
+            if let Some(write) = stateful_set::next(&self.store, key, self.setup.gate) {
+                actions.push((Action::Sets(write), 3));
+            }
+        }
+        let alive = garbage::by_uid(&self.store);
+        for (key, object) in self.store.all() {
+            if let Some(write) = garbage::next(&self.store, &alive, key, object) {
+                actions.push((Action::Collect(write), 4));
+            }
+        }
+        for (key, pod) in self.store.list(Kind::Pod) {
+            if let Some(event) = kubelet::next(pod) {
+                actions.push((Action::Kubelet(key.clone(), event), 5));
+            }
+        }
+        actions
+    }
+
+    /// The StatefulSet controller backs off after a failed create.
+    fn is_waiting(&self, action: &Action) -> bool {
+        let Action::Sets(stateful_set::Write::Create(key, body)) = action else {
+            return false;
+        };
+        let owner = crate::actors::controller(body).and_then(|o| o["name"].as_str());
+        let set = Key::new(Kind::StatefulSet, &key.namespace, owner.unwrap_or_default());
+        self.failed_creates
+            .get(&set)
+            .is_some_and(|(_, until)| *until > self.now)
+    }
+
+    pub(super) fn perform(&mut self, action: Action) -> Result<(), Violation> {
+        match action {
+            Action::Deliver(index, kind) => self.deliver(index, kind),
+            Action::List(index, kind) => self.list(index, kind),
+            Action::Take(index, controller) => return self.take(index, controller),
+            Action::Work(index, work) => return self.work(index, work),
+            Action::Start(index) => {
+                let behind = if self.is_faulty() && self.random.chance(self.setup.faults.old_lists)
+                {
+                    self.random.below(50)
+                } else {
+                    0
+                };
+                self.first_lists_behind = self.first_lists_behind.max(behind);
+                self.set_process(index, Some(Memory::new(self.setup.planted)));
+            }
+            Action::Lead(index) => {
+                let now = self.now;
+                if let Some(memory) = self.process(index) {
+                    memory.lead(now);
+                }
+            }
+            Action::Sets(write) => self.stateful_set(write),
+            Action::Collect(write) => self.collect(write),
+            Action::Kubelet(key, event) => self.kubelet(&key, event),
+            Action::Deed => {
+                if let Some(deed) = self.deeds.pop_front() {
+                    self.deed(deed);
+                }
+            }
+        }
+        self.judge(&Writing::default())
+    }
+}

@@ -1,0 +1,130 @@
+//! Writes of everybody else: built-in controllers, the kubelet and people.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{NODES, World};
+use crate::actors::kubelet::{self, Event};
+use crate::actors::user::{self, Deed};
+use crate::actors::{garbage, stateful_set};
+use crate::api;
+use crate::store::{Cascade, Deletion, Key, Kind};
+
+impl World {
+    pub(super) fn stateful_set(&mut self, write: stateful_set::Write) {
+        let by = "statefulset-controller";
+        match write {
+            stateful_set::Write::Create(key, body) => {
+                let owner = crate::actors::controller(&body)
+                    .and_then(|o| o["name"].as_str())
+                    .unwrap_or_default();
+                let set = Key::new(Kind::StatefulSet, &key.namespace, owner);
+                match api::create(&mut self.store, by, key.clone(), body) {
+                    Ok(_) => {
+                        self.failed_creates.remove(&set);
+                    }
+                    Err(_) => {
+                        let of_group = self.store.get(&set).is_some_and(|set| {
+                            crate::actors::controller(set).is_some_and(|o| o["kind"] == "Pod")
+                        });
+                        let (attempts, until) = self.failed_creates.entry(set).or_default();
+                        *attempts += 1;
+                        *until = self.now
+                            + Duration::from_millis(5)
+                                .saturating_mul(1 << (*attempts).min(17))
+                                .min(Duration::from_secs(1000));
+                        if !of_group {
+                            return;
+                        }
+                        let at = self.now.as_secs();
+                        let all = self
+                            .facts
+                            .failed_creates
+                            .entry(key.name.to_string())
+                            .or_default();
+                        all.retain(|second| second + 60 > at);
+                        all.push(at);
+                    }
+                }
+            }
+            stateful_set::Write::Delete(key, uid) => {
+                self.delete(by, &key, Some(uid), Cascade::Background, None)
+            }
+            stateful_set::Write::Adopt(key, patch) => self.patch(by, &key, false, &patch),
+            stateful_set::Write::Status(key, patch) => self.patch(by, &key, true, &patch),
+        }
+    }
+
+    pub(super) fn collect(&mut self, write: garbage::Write) {
+        let by = "garbage-collector";
+        match write {
+            garbage::Write::Delete(key, uid, cascade) => {
+                self.delete(by, &key, Some(uid), cascade, None)
+            }
+            garbage::Write::Release(key, patch) | garbage::Write::Orphan(key, patch) => {
+                self.patch(by, &key, false, &patch);
+            }
+        }
+    }
+
+    pub(super) fn kubelet(&mut self, key: &Key, event: Event) {
+        let node = *self.random.pick(&NODES).unwrap_or(&"node-a");
+        let patch = self
+            .store
+            .get(key)
+            .and_then(|pod| kubelet::patch(pod, event, node));
+        match patch {
+            Some((status, patch)) => self.patch("kubelet", key, status, &patch),
+            None => self.store.end("kubelet", key),
+        }
+    }
+
+    pub(super) fn deed(&mut self, deed: Deed) {
+        let demo = user::key(Kind::LeaderWorkerSet, "demo");
+        // What the API server refuses, the user learns; nothing follows.
+        let _ = match deed {
+            Deed::Apply(wanted) => {
+                let made = api::create(&mut self.store, "user", demo, wanted.manifest());
+                assert!(made.is_ok(), "the set of a scenario is valid: {made:?}");
+                made
+            }
+            Deed::Edit(spec) => api::edit(&mut self.store, &demo, &spec),
+            Deed::Patch(key, patch) => self.store.patch("user", &key, false, &patch),
+            Deed::Create(key, body) => api::create(&mut self.store, "user", key, body),
+            Deed::Delete(key, cascade, grace) => {
+                return self.delete("user", &key, None, cascade, grace);
+            }
+            Deed::Wait(seconds) => {
+                self.wait_until = self.now + Duration::from_secs(seconds);
+                return;
+            }
+            Deed::Settle => return,
+        };
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        by: &'static str,
+        key: &Key,
+        uid: Option<String>,
+        cascade: Cascade,
+        grace: Option<i64>,
+    ) {
+        // Gone, or another by now: nothing to delete.
+        let _ = self.store.delete(
+            by,
+            key,
+            &Deletion {
+                uid,
+                cascade,
+                grace,
+            },
+        );
+    }
+
+    fn patch(&mut self, by: &'static str, key: &Key, status: bool, patch: &Value) {
+        // A conflict is tried again when the actor comes next.
+        let _ = self.store.patch(by, key, status, patch);
+    }
+}

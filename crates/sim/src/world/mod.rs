@@ -1,0 +1,278 @@
+//! The whole simulated cluster at one moment, and its steps. A step is one enabled action, picked by weight; nothing else moves.
+
+mod actions;
+mod cluster;
+mod misfortune;
+mod ours;
+mod verdict;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::actors::kubelet::Event;
+use crate::actors::user::Deed;
+use crate::actors::{garbage, stateful_set};
+use crate::faults::Faults;
+use crate::planted::Planted;
+use crate::properties::{Facts, Violation, violated};
+use crate::random::Random;
+use crate::replica::{Controller, Memory};
+use crate::store::{Key, Kind, Store};
+
+const NAMES: [&str; 2] = ["lws-a", "lws-b"];
+const NODES: [&str; 3] = ["node-a", "node-b", "node-c"];
+/// Virtual time of a step.
+const STEP: Duration = Duration::from_millis(5);
+/// Nothing was written for so long: all is quiet, whatever timers there are.
+const QUIET: Duration = Duration::from_secs(1500);
+
+/// Where in a request the process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before it is sent.
+    Unsent,
+    /// Sent, not taken.
+    Sent,
+    /// Taken, not answered.
+    Committed,
+    /// Answered.
+    Answered,
+}
+
+/// One crash.
+#[derive(Clone, Copy, Debug)]
+pub struct Crash {
+    /// At which request, counted from 0.
+    pub request: u64,
+    /// Where.
+    pub point: Point,
+    /// So many versions behind are the first lists of the next process.
+    pub behind: u64,
+}
+
+/// How a world is set up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Seed of everything.
+    pub seed: u64,
+    /// What people do.
+    pub deeds: Vec<Deed>,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// For so many steps.
+    pub fault_steps: u64,
+    /// Processes of ours.
+    pub processes: usize,
+    /// Feature MaxUnavailableStatefulSet.
+    pub gate: bool,
+    /// One crash at an exact place.
+    pub crash: Option<Crash>,
+    /// A planted bug.
+    pub planted: Planted,
+    /// Every step is printed.
+    pub trace: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            deeds: Vec::new(),
+            faults: Faults::default(),
+            fault_steps: 0,
+            processes: 1,
+            gate: true,
+            crash: None,
+            planted: Planted::default(),
+            trace: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Deliver(usize, Kind),
+    List(usize, Kind),
+    Take(usize, Controller),
+    Work(usize, usize),
+    Start(usize),
+    Lead(usize),
+    Sets(stateful_set::Write),
+    Collect(garbage::Write),
+    Kubelet(Key, Event),
+    Deed,
+}
+
+/// The cluster.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The API server.
+    pub store: Store,
+    /// Virtual time since the start.
+    pub now: Duration,
+    /// Our processes; `None` is one that is down.
+    pub processes: Vec<Option<Memory>>,
+    /// History for the judge.
+    pub facts: Facts,
+    /// Steps taken.
+    pub steps: u64,
+    /// Requests of ours that were sent.
+    pub requests: u64,
+    /// Why we wrote, by version.
+    pub whys: BTreeMap<u64, String>,
+    /// Faults that met a request, by fault and kind of request.
+    pub coverage: BTreeMap<(&'static str, &'static str), u64>,
+    setup: Setup,
+    deeds: VecDeque<Deed>,
+    random: Random,
+    faults_over: bool,
+    judged: usize,
+    last_write: Duration,
+    wait_until: Duration,
+    failed_creates: BTreeMap<Key, (u32, Duration)>,
+    starved: u64,
+    first_lists_behind: u64,
+    /// What the cluster would do, as of a version of the store.
+    cluster: (u64, Vec<(Action, u64)>),
+}
+
+impl World {
+    /// The cluster before anything happens: three nodes, our processes not yet started.
+    pub fn new(setup: Setup) -> Self {
+        let mut store = Store::new(at(Duration::ZERO));
+        for name in NODES {
+            let body = json!({"metadata": {"labels": {"rack": name}}});
+            let made = store.create("admin", Key::new(Kind::Node, "", name), body);
+            assert!(made.is_ok(), "an empty store takes a node");
+        }
+        let mut random = Random::new(setup.seed);
+        let starved = random.below(6);
+        Self {
+            judged: store.log().len(),
+            store,
+            now: Duration::ZERO,
+            processes: vec![None; setup.processes],
+            facts: Facts::default(),
+            steps: 0,
+            requests: 0,
+            whys: BTreeMap::new(),
+            coverage: BTreeMap::new(),
+            deeds: setup.deeds.iter().cloned().collect(),
+            random,
+            faults_over: false,
+            last_write: Duration::ZERO,
+            wait_until: Duration::ZERO,
+            failed_creates: BTreeMap::new(),
+            starved,
+            first_lists_behind: 0,
+            cluster: (0, Vec::new()),
+            setup,
+        }
+    }
+
+    /// Runs until all is quiet and nobody has anything left to do, or a property is violated.
+    pub fn run(&mut self) -> Result<(), Violation> {
+        let limit = self.setup.fault_steps + 30_000;
+        while self.steps < limit {
+            if !self.step()? {
+                return Ok(());
+            }
+        }
+        Err(violated("L-1", "it never comes to rest"))
+    }
+
+    /// One step; false when there is nothing to do.
+    fn step(&mut self) -> Result<bool, Violation> {
+        self.steps += 1;
+        self.now += STEP;
+        self.store.set_now(at(self.now));
+        if self.is_faulty() {
+            self.misfortune()?;
+        } else if !self.faults_over {
+            self.end_faults();
+        }
+        let actions = self.enabled();
+        let total: u64 = actions.iter().map(|(_, weight)| weight).sum();
+        let mut draw = self.random.below(total);
+        let chosen = actions.into_iter().find(|(_, weight)| {
+            let hit = draw < *weight;
+            draw = draw.saturating_sub(*weight);
+            hit
+        });
+        match chosen {
+            Some((action, _)) => {
+                if self.setup.trace {
+                    println!("{:>10.3}s {action:?}", self.now.as_secs_f64());
+                }
+                self.perform(action)?;
+            }
+            None => return self.idle(),
+        }
+        Ok(true)
+    }
+
+    fn is_faulty(&self) -> bool {
+        self.steps < self.setup.fault_steps
+    }
+
+    fn end_faults(&mut self) {
+        self.faults_over = true;
+        for memory in self.processes.iter_mut().flatten() {
+            memory.held.clear();
+        }
+        self.one_leader();
+    }
+
+    /// A replica that lost its lease ends.
+    fn one_leader(&mut self) {
+        let leads = |m: &Option<Memory>| m.as_ref().is_some_and(|m| m.leads);
+        if self.processes.iter().filter(|m| leads(m)).count() > 1
+            && let Some(first) = self.processes.iter_mut().find(|m| leads(m))
+        {
+            *first = None;
+        }
+    }
+
+    /// Nothing is enabled: the next deed that waited for this, or time passes.
+    fn idle(&mut self) -> Result<bool, Violation> {
+        let deadline = self
+            .processes
+            .iter()
+            .flatten()
+            .filter_map(|memory| memory.next_deadline(self.now))
+            .chain(self.failed_creates.values().map(|(_, until)| *until))
+            .chain((self.wait_until > self.now).then_some(self.wait_until))
+            .filter(|due| *due > self.now)
+            .min();
+        let is_quiet =
+            deadline.is_none_or(|due| due > self.last_write.max(self.wait_until) + QUIET);
+        if is_quiet && self.is_faulty() {
+            return Ok(true);
+        }
+        if is_quiet {
+            match self.deeds.front() {
+                None => return Ok(false),
+                Some(Deed::Settle) => {
+                    crate::properties::check_rest(&self.store, &self.facts)?;
+                    self.deeds.pop_front();
+                }
+                Some(_) => {}
+            }
+            self.last_write = self.now;
+            return Ok(true);
+        }
+        if let Some(due) = deadline {
+            self.now = due;
+            self.store.set_now(at(self.now));
+        }
+        Ok(true)
+    }
+}
+
+fn at(now: Duration) -> Timestamp {
+    let start = Timestamp::from_second(1_767_225_600).unwrap_or_default();
+    start + SignedDuration::try_from(now).unwrap_or_default()
+}

@@ -1,0 +1,262 @@
+//! Steps of our processes: what watches tell, which keys are taken, and requests on their way to the store, with what befalls them there.
+
+use std::time::Duration;
+
+use lws_core::intent::{Intent, Why};
+use lws_core::run::{Class, Failure, Request};
+
+use super::{NAMES, Point, World, at};
+use crate::api;
+use crate::planted::Bug;
+use crate::properties::{Violation, Writing, check_decision};
+use crate::replica::{Controller, Flight, Memory, Watch};
+use crate::store::{Cascade, Deletion, Key, Kind};
+
+impl World {
+    pub(super) fn process(&mut self, index: usize) -> Option<&mut Memory> {
+        self.processes.get_mut(index).and_then(Option::as_mut)
+    }
+
+    pub(super) fn set_process(&mut self, index: usize, memory: Option<Memory>) {
+        if let Some(process) = self.processes.get_mut(index) {
+            *process = memory;
+        }
+    }
+
+    pub(super) fn deliver(&mut self, index: usize, kind: Kind) {
+        let (now, coalesce) = (
+            self.now,
+            self.is_faulty() && self.random.chance(self.setup.faults.coalesce),
+        );
+        let burst = 1 + self.random.below(if coalesce { 12 } else { 3 });
+        let Some(Watch::At(version)) = self
+            .processes
+            .get(index)
+            .and_then(Option::as_ref)
+            .and_then(|m| m.watches.get(&kind))
+            .copied()
+        else {
+            return;
+        };
+        let mut commits = Vec::new();
+        let mut of_kind = 0;
+        let start = self.store.log().partition_point(|c| c.version <= version);
+        for commit in self.store.log().iter().skip(start) {
+            let is_of_kind = commit.key.kind == kind;
+            if is_of_kind && of_kind == burst {
+                break;
+            }
+            of_kind += u64::from(is_of_kind);
+            commits.push(commit.clone());
+        }
+        if let Some(memory) = self.process(index) {
+            memory.deliver(kind, &commits, coalesce, now);
+        }
+    }
+
+    pub(super) fn list(&mut self, index: usize, kind: Kind) {
+        let now = self.now;
+        let newest = self.store.version();
+        let behind = self.first_lists_behind;
+        let Some(Some(memory)) = self.processes.get_mut(index) else {
+            return;
+        };
+        match memory.watches.get(&kind) {
+            Some(Watch::Unlisted) => {
+                // Only a new process may see an older snapshot; it has shown nothing and written nothing yet.
+                let is_new = !memory.listed.contains(&kind);
+                let version = if is_new {
+                    newest.saturating_sub(behind).max(1)
+                } else {
+                    newest
+                };
+                memory.begin_list(kind, version, now);
+            }
+            Some(Watch::Listing(version)) => {
+                let version = *version;
+                memory.end_list(&self.store, kind, version, now);
+                if memory.is_synced() {
+                    self.first_lists_behind = 0;
+                }
+            }
+            Some(Watch::At(_)) | None => {}
+        }
+    }
+
+    pub(super) fn take(&mut self, index: usize, controller: Controller) -> Result<(), Violation> {
+        let (now, at) = (self.now, at(self.now));
+        let mut verdict = Ok(());
+        if let Some(memory) = self.process(index) {
+            memory.take(controller, now, at, &mut |decision| {
+                verdict = check_decision(&decision);
+            });
+        }
+        verdict
+    }
+
+    /// The next stage of a request of ours.
+    pub(super) fn work(&mut self, index: usize, work: usize) -> Result<(), Violation> {
+        let (now, time) = (self.now, at(self.now));
+        let Some(memory) = self.process(index) else {
+            return Ok(());
+        };
+        let Some(flight) = memory.works.get(work).map(|w| w.flight.clone()) else {
+            return Ok(());
+        };
+        let mut verdict = Ok(());
+        let mut point = None;
+        match flight {
+            Flight::Idle => {
+                memory.send(work, now, time, &mut |decision| {
+                    verdict = check_decision(&decision);
+                });
+                let is_sent = memory
+                    .works
+                    .get(work)
+                    .is_some_and(|w| matches!(w.flight, Flight::Sent(_)));
+                if is_sent {
+                    self.requests += 1;
+                    point = Some(Point::Sent);
+                    if self.is_crash(Point::Unsent) {
+                        self.crash(index);
+                        return Ok(());
+                    }
+                }
+            }
+            Flight::Sent(request) => {
+                self.commit(index, work, &request)?;
+                point = Some(Point::Committed);
+            }
+            Flight::Committed(answer) => {
+                memory.answered(work, answer);
+                point = Some(Point::Answered);
+            }
+        }
+        if point.is_some_and(|point| self.is_crash(point)) {
+            self.crash(index);
+        }
+        verdict
+    }
+
+    fn is_crash(&mut self, point: Point) -> bool {
+        let is_due = self
+            .setup
+            .crash
+            .is_some_and(|c| c.request + 1 == self.requests && c.point == point);
+        if is_due && let Some(crash) = self.setup.crash.take() {
+            self.first_lists_behind = crash.behind;
+        }
+        is_due
+    }
+
+    pub(super) fn crash(&mut self, index: usize) {
+        self.set_process(index, None);
+        self.facts.may_repeat = true;
+        let is_watched = self.processes.iter().flatten().any(Memory::is_synced);
+        if !is_watched {
+            self.facts.owed.clear();
+        }
+    }
+
+    fn commit(&mut self, index: usize, work: usize, request: &Request) -> Result<(), Violation> {
+        let by = NAMES.get(index).copied().unwrap_or("lws");
+        let step = self
+            .processes
+            .get(index)
+            .and_then(Option::as_ref)
+            .and_then(|m| m.works.get(work))
+            .and_then(|w| w.step());
+        let why = step.map(|step| step.why);
+        let cause = step.and_then(|step| step.cause.as_ref().map(ToString::to_string));
+        let decided = match step.map(|step| &step.intent) {
+            Some(Intent::Delete { uid, .. }) => Some(uid.as_str().to_owned()),
+            _ => None,
+        };
+        let fault = self.fault_of(request);
+        if let Some(fault) = fault {
+            self.facts.may_repeat |= fault == "lost answer";
+            *self.coverage.entry((fault, name_of(request))).or_default() += 1;
+        }
+        let answer = match fault {
+            Some("conflict") => Err(failure(Class::Conflict, None)),
+            Some("error") => Err(failure(Class::Unknown, None)),
+            Some("throttled") => Err(failure(Class::Throttled, Some(Duration::from_secs(2)))),
+            Some(_) => {
+                let answer = self.send_to_store(by, request);
+                answer.and_then(|_| Err(failure(Class::Unknown, None)))
+            }
+            None => self.send_to_store(by, request),
+        };
+        if self.store.log().len() > self.judged {
+            let text = format!(
+                "{}{}",
+                why.map_or("", Why::as_str),
+                cause.map_or(String::new(), |c| format!(": {c}"))
+            );
+            self.whys.insert(self.store.version(), text);
+        }
+        if let Some(memory) = self.process(index)
+            && let Some(work) = memory.works.get_mut(work)
+        {
+            work.flight = Flight::Committed(answer);
+        }
+        self.judge(&Writing { why, decided })
+    }
+
+    fn send_to_store(&mut self, by: &'static str, request: &Request) -> crate::store::Answer {
+        if let Request::Delete { propagation, .. } = request
+            && self.setup.planted.is(Bug::NoUidOnDelete)
+        {
+            let cascade = match propagation {
+                lws_core::intent::Propagation::Background => Cascade::Background,
+                lws_core::intent::Propagation::Foreground => Cascade::Foreground,
+            };
+            let deletion = Deletion {
+                uid: None,
+                cascade,
+                grace: None,
+            };
+            return self
+                .store
+                .delete(by, &Key::from(request.target()), &deletion);
+        }
+        api::perform(&mut self.store, by, request)
+    }
+
+    fn fault_of(&mut self, request: &Request) -> Option<&'static str> {
+        if !self.is_faulty() {
+            return None;
+        }
+        let is_fenced = matches!(request, Request::Patch { body, .. } if body["metadata"].get("resourceVersion").is_some());
+        let faults = self.setup.faults.clone();
+        if is_fenced && self.random.chance(faults.conflict) {
+            return Some("conflict");
+        }
+        if self.random.chance(faults.error) {
+            return Some(if self.random.chance(500) {
+                "error"
+            } else {
+                "throttled"
+            });
+        }
+        (request.is_write() && self.random.chance(faults.lost_answer)).then_some("lost answer")
+    }
+}
+
+fn failure(class: Class, retry_after: Option<Duration>) -> Failure {
+    Failure {
+        class,
+        message: "injected".to_owned(),
+        retry_after,
+    }
+}
+
+fn name_of(request: &Request) -> &'static str {
+    match request {
+        Request::Create { .. } => "create",
+        Request::Read { .. } => "read",
+        Request::Apply { .. } => "apply",
+        Request::Patch { .. } => "patch",
+        Request::Delete { .. } => "delete",
+    }
+}
