@@ -9,8 +9,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::names::TPU_RESOURCE;
-
 /// `format` of the placeholder schema that the CRD assembly replaces by the fragment of PodTemplateSpec (CRD-10).
 pub const POD_TEMPLATE_FORMAT: &str = "lws-pod-template";
 /// `format` of the placeholder schema that the CRD assembly replaces by the fragment of PersistentVolumeClaim (CRD-10).
@@ -96,13 +94,6 @@ impl PodTemplate {
         self.spec_list("resourceClaims")
     }
 
-    /// TPU-1: whether any container or init container requests TPUs.
-    pub fn requests_tpus(&self) -> bool {
-        self.containers()
-            .chain(self.init_containers())
-            .any(|container| container.requests_tpus())
-    }
-
     fn spec_list(&self, name: &str) -> impl Iterator<Item = &Value> {
         self.spec_field(name)
             .and_then(Value::as_array)
@@ -142,23 +133,6 @@ impl<'a> ContainerRef<'a> {
     /// `resources.limits[resource]`.
     pub fn limit(self, resource: &str) -> Option<&'a Value> {
         self.0.pointer("/resources/limits")?.get(resource)
-    }
-
-    /// TPU-1: the limit counts, or else the request, unless it is zero.
-    pub fn requests_tpus(self) -> bool {
-        is_positive(self.limit(TPU_RESOURCE)) || is_positive(self.request(TPU_RESOURCE))
-    }
-}
-
-/// Whether a quantity is present and not zero: its number has a digit other than 0, whatever its suffix.
-fn is_positive(quantity: Option<&Value>) -> bool {
-    match quantity {
-        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
-        Some(Value::String(text)) => text
-            .chars()
-            .take_while(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
-            .any(|c| matches!(c, '1'..='9')),
-        None | Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => false,
     }
 }
 
@@ -237,30 +211,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pod_tpu_1_a_container_requests_tpus_unless_its_quantity_is_zero() {
-        for (resources, expected) in [
-            (json!({}), false),
-            (json!({"limits": {"google.com/tpu": "4"}}), true),
-            (json!({"limits": {"google.com/tpu": 4}}), true),
-            (json!({"requests": {"google.com/tpu": "1"}}), true),
-            (
-                json!({"limits": {"google.com/tpu": "0"}, "requests": {"google.com/tpu": "1"}}),
-                true,
-            ),
-            (json!({"limits": {"google.com/tpu": "0"}}), false),
-            (json!({"limits": {"google.com/tpu": 0}}), false),
-            (json!({"limits": {"google.com/tpu": "0e3"}}), false),
-            (json!({"limits": {"google.com/tpu": "10"}}), true),
-            (json!({"limits": {"google.com/tpu": null}}), false),
-            (json!({"limits": {"cpu": "1"}}), false),
-        ] {
-            let template =
-                PodTemplate::new(json!({"spec": {"initContainers": [{"resources": resources}]}}));
-            assert_eq!(template.requests_tpus(), expected, "{resources}");
-        }
-    }
-
-    #[test]
     fn lws_api_1_accessors_read_what_is_there() {
         let template = PodTemplate::new(json!({
             "metadata": {"labels": {"a": "1", "odd": 3}, "annotations": {"b": "2"}},
@@ -312,7 +262,7 @@ mod tests {
                     + template.containers().count(),
                 0
             );
-            assert!(!template.requests_tpus() && !template.has_scheduling_group());
+            assert!(!template.has_scheduling_group());
         }
     }
 

@@ -10,6 +10,7 @@ mod stateful_set;
 
 pub use meta::{Meta, ObjectKey, Owner, Pairs, Uid};
 pub use node::Node;
+pub(crate) use pod::is_positive;
 pub use pod::{Phase, Pod, Restart};
 pub use revision::Revision;
 pub use service::Service;

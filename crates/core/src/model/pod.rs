@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use lws_api::names::{TPU_RESOURCE, label};
 
 use super::{Meta, ObjectKey};
@@ -176,9 +177,9 @@ fn restart(container: &core::ContainerStatus, init: bool) -> Restart {
 }
 
 fn requests_tpus(spec: &core::PodSpec) -> bool {
-    let asks = |list: Option<&BTreeMap<_, _>>| {
+    let asks = |list: Option<&BTreeMap<String, Quantity>>| {
         list.and_then(|l| l.get(TPU_RESOURCE))
-            .is_some_and(is_not_zero)
+            .is_some_and(|amount| is_positive(&amount.0))
     };
     spec.containers
         .iter()
@@ -187,8 +188,12 @@ fn requests_tpus(spec: &core::PodSpec) -> bool {
         .any(|r| asks(r.limits.as_ref()) || asks(r.requests.as_ref()))
 }
 
-fn is_not_zero(quantity: &k8s_openapi::apimachinery::pkg::api::resource::Quantity) -> bool {
-    quantity.0.bytes().any(|b| (b'1'..=b'9').contains(&b))
+/// TPU-1: a quantity is zero exactly if its number, without the suffix, has no digit but 0.
+pub(crate) fn is_positive(quantity: &str) -> bool {
+    let number = quantity
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+    number.into_iter().any(|c| matches!(c, '1'..='9'))
 }
 
 #[cfg(test)]
@@ -268,15 +273,50 @@ mod tests {
     }
 
     #[test]
-    fn pod_tpu_1_zero_is_no_request() {
-        for (amount, asks) in [("4", true), ("0", false), ("0.0", false), ("1k", true)] {
-            let object = serde_json::json!({"spec": {"containers": [{"name": "c", "resources": {"limits": {TPU_RESOURCE: amount}}}]}});
-            assert_eq!(
-                Pod::from(serde_json::from_value::<core::Pod>(object).expect("a pod"))
-                    .requests_tpus,
-                asks,
-                "{amount}"
-            );
+    fn pod_tpu_1_quantities() {
+        for (amount, positive) in [
+            ("4", true),
+            ("+1k", true),
+            ("10", true),
+            ("0.5", true),
+            ("", false),
+            ("0", false),
+            ("0.0", false),
+            ("0e3", false),
+            ("-0Mi", false),
+        ] {
+            assert_eq!(is_positive(amount), positive, "{amount}");
+        }
+    }
+
+    #[test]
+    fn pod_tpu_1_which_containers_count() {
+        let resources =
+            |kind: &str| serde_json::json!({"name": "c", "resources": {kind: {TPU_RESOURCE: "1"}}});
+        for (spec, asks) in [
+            (
+                serde_json::json!({"containers": [resources("limits")]}),
+                true,
+            ),
+            (
+                serde_json::json!({"containers": [{"name": "a"}, resources("requests")]}),
+                true,
+            ),
+            (
+                serde_json::json!({"containers": [], "initContainers": [resources("limits")]}),
+                true,
+            ),
+            (
+                serde_json::json!({"containers": [{"name": "a", "resources": {"limits": {"cpu": "1"}}}]}),
+                false,
+            ),
+            (
+                serde_json::json!({"containers": [], "ephemeralContainers": [resources("limits")]}),
+                false,
+            ),
+        ] {
+            let pod = serde_json::from_value::<core::Pod>(serde_json::json!({"spec": spec}));
+            assert_eq!(Pod::from(pod.expect("a pod")).requests_tpus, asks, "{spec}");
         }
     }
 }

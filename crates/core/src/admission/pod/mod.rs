@@ -108,11 +108,6 @@ pub fn mutate(request: &Request<'_>, environment: &Environment) -> Result<Option
     Ok(Some(patch).filter(|patch| !patch.is_empty()))
 }
 
-/// Whether any container of the pod requests TPUs (TPU-1).
-pub fn requests_tpus(pod: &Value) -> bool {
-    tpu::requested_by(pod)
-}
-
 /// PA-3: group, host name, subdomain, exclusive placement and subgroup of a leader.
 fn identify_leader(draft: &mut Draft<'_>, random: u128) -> Result<(), Denial> {
     let key = if draft.is_hash() {

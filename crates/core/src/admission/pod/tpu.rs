@@ -1,13 +1,13 @@
 //! Variables by which the TPU containers of a group find each other (pods.md section 7).
 
 use lws_api::names::{TPU_RESOURCE, annotation, env, label};
-use serde_json::Value;
 
 use super::Denial;
 use super::draft::{Draft, Entry, Role};
 use super::patch::ContainerList;
 use crate::admission::json::Json;
 use crate::identity::parse_ordinal;
+use crate::model::is_positive;
 
 /// Port of the first TPU container that names none.
 const FIRST_PORT: i64 = 8476;
@@ -38,11 +38,6 @@ struct Slice<'d> {
     domain: &'d str,
     first: i64,
     last: i64,
-}
-
-/// Whether any container of the pod requests TPUs (TPU-1).
-pub(super) fn requested_by(pod: &Value) -> bool {
-    tpu_containers(Json::of(pod), 0).next().is_some()
 }
 
 /// PA-6: what the TPU containers of the pod get; nothing if the user named the members already (TPU-4).
@@ -101,17 +96,7 @@ fn tpu_containers(pod: Json<'_>, port_step: i64) -> impl Iterator<Item = TpuCont
 fn requests_tpus(container: Json<'_>) -> bool {
     ["limits", "requests"]
         .iter()
-        .any(|kind| is_positive(container.at("resources").at(kind).at(TPU_RESOURCE)))
-}
-
-/// A quantity is zero exactly if no digit of its mantissa is another one.
-fn is_positive(quantity: Json<'_>) -> bool {
-    let text = quantity.scalar();
-    let mantissa = text
-        .trim_start_matches(['+', '-'])
-        .chars()
-        .take_while(|c| c.is_ascii_digit() || *c == '.');
-    mantissa.into_iter().any(|c| ('1'..='9').contains(&c))
+        .any(|kind| is_positive(&container.at("resources").at(kind).at(TPU_RESOURCE).scalar()))
 }
 
 fn variable<'a>(env: Json<'a>, name: &str) -> Json<'a> {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{Admitted, Pod};
-use crate::admission::pod::{Denial, requests_tpus};
+use crate::admission::pod::Denial;
 
 const ALL: [&str; 5] = [
     "TPU_WORKER_HOSTNAMES",
@@ -114,7 +114,7 @@ fn pod_tpu_5_tpu_9_two_containers() {
 }
 
 #[test]
-fn pod_tpu_1_init_containers_count_after_containers() {
+fn pod_pa_6_tpu_1_init_containers_count_after_containers() {
     let pod = Pod::leader("sample-0", 1)
         .subdomain("default")
         .with("/spec/initContainers", json!([tpu_container(json!([]))]));
@@ -135,7 +135,6 @@ fn pod_tpu_1_init_containers_count_after_containers() {
 
 #[test]
 fn pod_tpu_1_requests_and_zero() {
-    let pod = |resources: Value| json!({"spec": {"containers": [{"resources": resources}]}});
     let tpu = |value: Value| json!({"google.com/tpu": value});
     for (resources, expected) in [
         (json!({"limits": tpu("4".into())}), true),
@@ -151,10 +150,25 @@ fn pod_tpu_1_requests_and_zero() {
         (json!({"limits": {"nvidia.com/gpu": "1"}}), false),
         (json!({}), false),
     ] {
+        let containers = json!([{"name": "c", "resources": resources}]);
+        let pod = Pod::leader("demo-0", 2)
+            .containers(containers)
+            .admit()
+            .unwrap();
+        let is_named = pod.variable("containers/0", "TPU_NAME") != "-";
+        assert_eq!(is_named, expected, "{resources}");
+    }
+}
+
+#[test]
+fn pod_tpu_2_only_true_says_that_the_leader_requests_tpus() {
+    for (value, id) in [("true", "1"), ("True", "0"), ("false", "0"), ("", "0")] {
+        let pod = tpu(Pod::worker("demo-0-1", 2)).annotation("leader-requests-tpus", value);
+        let pod = pod.admit().unwrap();
         assert_eq!(
-            requests_tpus(&pod(resources.clone())),
-            expected,
-            "{resources}"
+            pod.variable("containers/0", "TPU_WORKER_ID"),
+            id,
+            "{value:?}"
         );
     }
 }
@@ -360,7 +374,7 @@ fn pod_tpu_13_extra_leader_repeats_an_id() {
 }
 
 #[test]
-fn pod_tpu_4_tpu_6_user_variables() {
+fn pod_pa_7_tpu_4_tpu_6_user_variables() {
     for name in ["TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"] {
         let env = json!([{"name": name, "value": "7"}]);
         let pod = Pod::worker("demo-0-1", 3)
@@ -396,7 +410,7 @@ fn pod_tpu_4_tpu_6_user_variables() {
 }
 
 #[test]
-fn pod_tpu_c09_pods_of_one_slice_agree() {
+fn c09_pods_of_one_slice_agree() {
     let a = |pod: Pod| {
         tpu(pod)
             .annotation("subgroup-size", "1")
