@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::change::Change;
+pub(crate) use self::pods::leader_name;
 pub use self::pods::{Group, TOMBSTONE_LIFE, Tombstone};
 pub use self::wakes::Wakes;
 

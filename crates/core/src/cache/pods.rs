@@ -9,6 +9,7 @@ use lws_api::names::{BUDGET_FINALIZER, REPLACEMENT_GATE, annotation, label};
 use super::Cache;
 use super::change::{Move, Objects};
 use super::index::{Edit, Index};
+use crate::identity::parse_ordinal;
 use crate::model::{ObjectKey, Owner, Pod, Uid};
 
 /// FAIL-23: how long a standby keeps a tombstone while another replica leads.
@@ -56,20 +57,17 @@ pub(super) fn group_of(pod: &Pod) -> ObjectKey {
     if pod.is_leader() {
         return pod.key().clone();
     }
-    let named = pod.meta.annotation(annotation::LEADER_NAME);
-    let parent = if named.is_empty() {
-        parent_name(&pod.key().name)
-    } else {
-        Some(named)
-    };
-    parent.map_or_else(|| pod.key().clone(), |leader| pod.key().sibling(leader))
+    leader_name(pod).map_or_else(|| pod.key().clone(), |leader| pod.key().sibling(leader))
 }
 
-/// FAIL-34: the name without its last `-<digits>`.
-fn parent_name(name: &str) -> Option<&str> {
-    let (parent, digits) = name.rsplit_once('-')?;
-    let is_ordinal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_ordinal.then_some(parent)
+/// RST-2: the leader that a worker names, in its annotation or else by its own name.
+pub(crate) fn leader_name(pod: &Pod) -> Option<&str> {
+    let named = pod.meta.annotation(annotation::LEADER_NAME);
+    if named.is_empty() {
+        Some(parse_ordinal(&pod.key().name)?.0)
+    } else {
+        Some(named)
+    }
 }
 
 /// Whether a leader carries the replacement gate (ORD-19).

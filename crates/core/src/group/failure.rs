@@ -3,13 +3,14 @@
 //! Decided from the pods of the snapshot and the tombstones, and from the spec as of the group's revision. Says nothing about budget and
 //! back-off, and never looks at a leader that is terminating or exhausted: those end the run before (FAIL-42, FAIL-43).
 
-use lws_api::leaderworkerset::RestartPolicy;
+use lws_api::leaderworkerset::{LeaderWorkerSetSpec, RestartPolicy};
 use lws_api::names::{annotation, label};
 
-use super::Group;
-use super::observe::was_worker_of;
-use crate::cache::Tombstone;
-use crate::model::{Phase, Pod, Uid};
+use super::observe::{GroupSnapshot, was_worker_of};
+use super::{Group, error};
+use crate::cache::{Tombstone, leader_name};
+use crate::intent::PlanError;
+use crate::model::{Lws, Phase, Pod, Uid};
 
 /// A failed pod.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +47,7 @@ pub(super) struct Search<'a> {
 pub(super) fn search<'a>(group: &Group<'a>) -> Search<'a> {
     let mut search = Search::default();
     let tombstones = &group.snapshot.tombstones;
-    if !is_recreating(group) {
+    if !is_recreating(&group.spec) {
         search.judged = tombstones
             .iter()
             .map(|tombstone| tombstone.pod.meta.uid.clone())
@@ -81,9 +82,22 @@ pub(super) fn search<'a>(group: &Group<'a>) -> Search<'a> {
     search
 }
 
-/// FAIL-4, FAIL-32: the policy of the group's own revision.
-fn is_recreating(group: &Group<'_>) -> bool {
-    match group.spec.leader_worker_template.restart_policy() {
+/// FAIL-34: failed workers that name no leader; each is a group by itself. No controller of ours made them, so they have no
+/// revision and the live policy counts.
+pub(super) fn without_leader_name(snapshot: &GroupSnapshot, lws: &Lws) -> Vec<PlanError> {
+    let failed = snapshot
+        .workers
+        .iter()
+        .filter(|pod| failure(pod).is_some() && leader_name(pod).is_none());
+    failed
+        .filter(|_| is_recreating(&lws.spec))
+        .map(|pod| error(format!("parsing pod name for pod {}", pod.key().name)))
+        .collect()
+}
+
+/// FAIL-4, FAIL-32.
+fn is_recreating(spec: &LeaderWorkerSetSpec) -> bool {
+    match spec.leader_worker_template.restart_policy() {
         RestartPolicy::Default | RestartPolicy::None => false,
         RestartPolicy::RecreateGroupOnPodRestart | RestartPolicy::RecreateGroupAfterStart => true,
     }

@@ -68,6 +68,8 @@ fn decide(snapshot: &GroupSnapshot, now: Timestamp, plan: &mut Plan) -> Vec<Uid>
     };
     // FAIL-34, ORD-80 step 9: workers without a leader are leftovers, or a leader will come and find them.
     let Some(leader) = &snapshot.leader else {
+        plan.errors
+            .extend(failure::without_leader_name(snapshot, lws));
         return all();
     };
     if budget::is_exhausted(leader) {

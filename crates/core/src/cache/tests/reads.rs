@@ -121,14 +121,15 @@ fn ord_14_a_changed_label_moves_the_object() {
 }
 
 #[test]
-fn fail_34_the_group_of_a_pod() {
+fn fail_34_pod_rst_2_the_group_of_a_pod() {
     let named = |name: &str| annotated(annotation::LEADER_NAME, name);
     for (name, worker_index, edits, group) in [
         ("x-0", "0", vec![], "x-0"),
         ("x-0", "0", vec![named("y-0")], "x-0"),
         ("x-0-1", "1", vec![], "x-0"),
         ("x-0-1", "1", vec![named("x-abc")], "x-abc"),
-        ("x-0-99999999999", "1", vec![], "x-0"),
+        ("x-0-2147483647", "1", vec![], "x-0"),
+        ("x-0-2147483648", "1", vec![], "x-0-2147483648"),
         ("x-0-1", "", vec![], "x-0"),
         ("x-0-a", "1", vec![], "x-0-a"),
         ("x-0-", "1", vec![], "x-0-"),

@@ -46,7 +46,7 @@ fn assert_nothing(done: &Done) {
 }
 
 #[test]
-fn fail_31_row_1_worker_deleted() {
+fn fail_31_45_row_1_worker_deleted() {
     let mut world = on_pod_restart();
     world.delete(Kind::Pod, "x-0-1");
     let done = world.run("x-0");
@@ -72,7 +72,7 @@ fn fail_31_row_2_start_up_of_another_worker_does_not_matter() {
 }
 
 #[test]
-fn fail_31_row_3_after_start_waits_for_a_pending_worker() {
+fn fail_31_33_row_3_after_start_waits_for_a_pending_worker() {
     let mut world = after_start();
     world.edit_pod("x-0-2", json!({"status": {"phase": PENDING}}));
     world.restart("x-0-1");
@@ -141,7 +141,7 @@ fn fail_33_size_of_the_revision_when_the_annotation_is_no_number() {
 }
 
 #[test]
-fn fail_31_row_8_worker_of_an_old_revision() {
+fn fail_31_35_row_8_worker_of_an_old_revision() {
     let mut world = on_pod_restart();
     world.revision("r2", 2);
     world.edit_pod(
@@ -153,7 +153,7 @@ fn fail_31_row_8_worker_of_an_old_revision() {
 }
 
 #[test]
-fn fail_31_row_9_worker_of_a_worker_set_that_is_gone() {
+fn fail_31_36_pod_rst_1_row_9_worker_of_a_worker_set_that_is_gone() {
     let mut world = on_pod_restart();
     world.edit_pod(
         "x-0-1",
@@ -164,7 +164,7 @@ fn fail_31_row_9_worker_of_a_worker_set_that_is_gone() {
 }
 
 #[test]
-fn fail_31_row_10_worker_of_the_previous_leader() {
+fn fail_31_36_pod_rst_1_row_10_worker_of_the_previous_leader() {
     let mut world = on_pod_restart();
     world.delete(Kind::StatefulSet, "x-0");
     world.delete(Kind::Pod, "x-0-1");
@@ -179,7 +179,7 @@ fn fail_31_row_10_worker_of_the_previous_leader() {
 }
 
 #[test]
-fn fail_31_row_11_worker_without_controller() {
+fn fail_31_36_pod_rst_1_row_11_worker_without_controller() {
     let mut world = on_pod_restart();
     world.edit_pod("x-0-1", json!({"metadata": {"ownerReferences": null}}));
     world.delete(Kind::Pod, "x-0-1");
@@ -187,7 +187,7 @@ fn fail_31_row_11_worker_without_controller() {
 }
 
 #[test]
-fn fail_31_row_12_leader_deleted_by_somebody() {
+fn fail_31_42_row_12_leader_deleted_by_somebody() {
     let mut world = on_pod_restart();
     world.delete(Kind::Pod, "x-0");
     assert_nothing(&world.run("x-0"));
@@ -205,7 +205,7 @@ fn fail_31_row_13_leader_alone_restarts() {
 }
 
 #[test]
-fn fail_31_row_14_policy_none() {
+fn fail_31_32_row_14_policy_none() {
     for name in ["None", "Default"] {
         let mut world = World::new(policy(name));
         world.group(0);
@@ -243,7 +243,7 @@ fn fail_4_live_policy_when_the_revision_is_not_known() {
 }
 
 #[test]
-fn fail_1_2_what_counts_as_a_failure() {
+fn fail_1_2_3_pod_rst_4_what_counts_as_a_failure() {
     let containers = |count: i32| json!({"containerStatuses": [restarted("c", count)]});
     let init = json!({"phase": PENDING, "initContainerStatuses": [restarted("i", 1)]});
     for (pod, status, deleted, recreated) in [
@@ -253,6 +253,18 @@ fn fail_1_2_what_counts_as_a_failure() {
         (
             "x-0-1",
             json!({"phase": "Failed", "containerStatuses": [restarted("c", 3)]}),
+            false,
+            false,
+        ),
+        (
+            "x-0-1",
+            json!({"phase": "Failed", "reason": "Evicted"}),
+            false,
+            false,
+        ),
+        (
+            "x-0-1",
+            json!({"conditions": [{"type": "Ready", "status": "False"}]}),
             false,
             false,
         ),
@@ -275,7 +287,7 @@ fn fail_1_2_what_counts_as_a_failure() {
 }
 
 #[test]
-fn fail_36_a_worker_controlled_by_the_leader_itself() {
+fn fail_36_pod_rst_1_a_worker_controlled_by_the_leader_itself() {
     for (uid, recreated) in [("x-0#1", true), ("x-0#0", false)] {
         let mut world = on_pod_restart();
         world.edit_pod(
@@ -377,6 +389,29 @@ fn fail_34_workers_without_leader_wait() {
 }
 
 #[test]
+fn fail_34_a_failed_worker_that_names_no_leader_is_reported() {
+    for (restart, errors) in [
+        (
+            "RecreateGroupOnPodRestart",
+            vec!["parsing pod name for pod x"],
+        ),
+        ("None", vec![]),
+    ] {
+        let mut world = World::new(policy(restart));
+        world.put(Kind::Pod, json!({"metadata": {"name": "x", "uid": "w", "labels": {label::NAME: "x", label::WORKER_INDEX: "1"}},
+            "spec": {"containers": []}, "status": {"phase": "Running"}}));
+        assert_nothing(&world.run("x"));
+        world.restart("x");
+        let done = world.run("x");
+        assert_eq!(
+            (done.errors(), done.writes()),
+            (errors, vec![]),
+            "{restart}"
+        );
+    }
+}
+
+#[test]
 fn ord_80_step_2_pods_without_our_labels_are_reported() {
     let mut world = on_pod_restart();
     world.edit_pod("x-0-1", json!({"metadata": {"labels": {label::NAME: ""}}}));
@@ -442,4 +477,20 @@ fn ord_132_leaders_of_a_leader_set_that_will_be_adopted_are_ours() {
             "{selector}"
         );
     }
+}
+
+/// What others change on pods, Kueue above all, is neither a failure nor reverted.
+#[test]
+fn kue_kq_7_foreign_changes_of_pods_stay() {
+    let mut world = on_pod_restart();
+    for pod in ["x-0", "x-0-1"] {
+        world.edit_pod(
+            pod,
+            json!({
+                "metadata": {"labels": {"kueue.x-k8s.io/managed": "true"}, "annotations": {"kueue.x-k8s.io/role-hash": "1"}, "finalizers": ["kueue.x-k8s.io/managed"]},
+                "spec": {"nodeSelector": {"pool": "a"}, "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}], "tolerations": [{"operator": "Exists"}]},
+            }),
+        );
+    }
+    assert_nothing(&world.run("x-0"));
 }
