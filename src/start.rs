@@ -99,8 +99,13 @@ pub fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// REG-5: `ENABLE_WEBHOOKS=false` starts a manager without them.
+fn has_webhooks(enabled: Option<&str>) -> bool {
+    enabled != Some("false")
+}
+
 async fn serve(flags: Flags) -> Result<(), StartError> {
-    let has_webhooks = std::env::var("ENABLE_WEBHOOKS").as_deref() != Ok("false");
+    let has_webhooks = has_webhooks(std::env::var("ENABLE_WEBHOOKS").ok().as_deref());
     let Flags {
         config,
         version: _,
@@ -473,5 +478,16 @@ mod tests {
             chain(&error),
             "unable to load the configuration: Object 'apiVersion' is missing"
         );
+    }
+    #[test]
+    fn adm_reg_5_only_false_switches_the_webhooks_off() {
+        for (value, expected) in [
+            (None, true),
+            (Some("true"), true),
+            (Some(""), true),
+            (Some("false"), false),
+        ] {
+            assert_eq!(has_webhooks(value), expected, "{value:?}");
+        }
     }
 }
