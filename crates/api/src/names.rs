@@ -124,3 +124,37 @@ pub mod role {
     /// Worker StatefulSet.
     pub const WORKER: &str = "worker";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Others read these by the letter: no constant here may change.
+    #[test]
+    fn kue_kq_3_usr_11_names_that_others_read() {
+        for (name, expected) in [
+            (label::NAME, "name"),
+            (label::WORKER_INDEX, "worker-index"),
+            (label::GROUP_INDEX, "group-index"),
+            (label::GROUP_KEY, "group-key"),
+            (label::REVISION, "template-revision-hash"),
+            (label::SUBGROUP_INDEX, "subgroup-index"),
+            (label::SUBGROUP_KEY, "subgroup-key"),
+            (annotation::SIZE, "size"),
+            (annotation::LEADER_NAME, "leader-name"),
+            (annotation::SUBGROUP_SIZE, "subgroup-size"),
+            (annotation::EXCLUSIVE_TOPOLOGY, "exclusive-topology"),
+            (
+                annotation::SUBGROUP_EXCLUSIVE_TOPOLOGY,
+                "subgroup-exclusive-topology",
+            ),
+        ] {
+            assert_eq!(name, format!("leaderworkerset.sigs.k8s.io/{expected}"));
+        }
+        let variables = [env::LEADER_ADDRESS, env::GROUP_SIZE, env::WORKER_INDEX];
+        assert_eq!(
+            variables,
+            ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"]
+        );
+    }
+}

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_135_ours_leftover_foreign() {
+    fn ord_135_lws_api_31_ours_leftover_foreign() {
         let expected = Expected {
             kind: "Pod",
             name: "demo-0".into(),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_135_orphan_needs_label_selector_and_no_controller() {
+    fn ord_135_lws_api_31_orphan_needs_label_selector_and_no_controller() {
         let key = ObjectKey::new("ns", "demo");
         let selector = json!(leader_selector(&key));
         assert!(is_orphan(&set(json!({}), selector.clone()), &key));

@@ -161,6 +161,35 @@ mod tests {
         }
     }
 
+    /// REG-6: no validating webhook sees a pod, so that a finalizer can be removed while we are down.
+    #[test]
+    fn adm_reg_1_reg_4_reg_6_what_entries_leave_to_the_defaults() {
+        let list = documents("https://127.0.0.1:1", "Y2E=");
+        for hook in list
+            .iter()
+            .flat_map(|document| document["webhooks"].as_array().unwrap())
+        {
+            for member in [
+                "timeoutSeconds",
+                "matchPolicy",
+                "reinvocationPolicy",
+                "namespaceSelector",
+            ] {
+                assert_eq!(hook.get(member), None, "{hook}");
+            }
+            assert_eq!(
+                (&hook["failurePolicy"], &hook["sideEffects"]),
+                (&json!("Fail"), &json!("None"))
+            );
+            assert_eq!(hook["admissionReviewVersions"], json!(["v1"]));
+        }
+        assert!(!list[1].to_string().contains("pod"));
+        assert_eq!(
+            list[0]["webhooks"][1]["rules"][0]["operations"],
+            json!(["CREATE"])
+        );
+    }
+
     #[test]
     fn adm_reg_2_names() {
         let names = documents("https://127.0.0.1:1", "Y2E=").map(|document| {

@@ -70,7 +70,7 @@ fn patched(response: &Value, object: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn ops_whk_2_verdicts_by_path_and_operation() {
+async fn adm_adm_3_ops_whk_2_verdicts_by_path_and_operation() {
     let server = Running::start().await;
     let (good, bad) = (lws(json!({})), lws(json!({"replicas": -1})));
     let mut deleting = bad.clone();
@@ -111,9 +111,6 @@ async fn ops_whk_2_verdicts_by_path_and_operation() {
             &Value::Null,
             Some("annotation leaderworkerset.sigs.k8s.io/size is missing"),
         ),
-        (MUTATE_POD, "UPDATE", &no_size, &no_size, None),
-        (VALIDATE_POD, "CREATE", &no_size, &Value::Null, None),
-        (VALIDATE_POD, "UPDATE", &no_size, &no_size, None),
     ] {
         let response = ask(&server, path, &review(operation, object, old)).await;
         assert_eq!(response["uid"], "u-1");
@@ -133,6 +130,31 @@ async fn ops_whk_2_verdicts_by_path_and_operation() {
                 "{response}"
             );
         }
+        assert_eq!(response.get("patch"), None, "{path} {operation}");
+    }
+}
+
+#[tokio::test]
+async fn adm_reg_6_pw_2_pw_3_pod_pa_8_pods_are_judged_at_creation_only() {
+    let server = Running::start().await;
+    let mut no_size = leader();
+    no_size["metadata"]["annotations"] = json!({});
+    for (path, operation, allowed) in [
+        (MUTATE_POD, "CREATE", false),
+        (MUTATE_POD, "UPDATE", true),
+        (VALIDATE_POD, "CREATE", true),
+        (VALIDATE_POD, "UPDATE", true),
+    ] {
+        let old = if operation == "UPDATE" {
+            &no_size
+        } else {
+            &Value::Null
+        };
+        let response = ask(&server, path, &review(operation, &no_size, old)).await;
+        assert_eq!(
+            response["allowed"], allowed,
+            "{path} {operation}: {response}"
+        );
         assert_eq!(response.get("patch"), None, "{path} {operation}");
     }
 }

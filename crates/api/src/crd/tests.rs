@@ -56,7 +56,7 @@ fn paths_with(file: &str, keyword: &str) -> Vec<String> {
 }
 
 #[test]
-fn lws_names_and_subresources() {
+fn kue_usr_11_lws_names_and_subresources() {
     let crd = crd(LWS);
     assert_eq!(
         crd["metadata"]["name"],
@@ -87,7 +87,7 @@ fn lws_names_and_subresources() {
 }
 
 #[test]
-fn lws_printer_columns_in_order() {
+fn kue_usr_11_lws_printer_columns_in_order() {
     assert_eq!(
         crd(LWS)["spec"]["versions"][0]["additionalPrinterColumns"],
         json!([
@@ -282,7 +282,7 @@ fn crd_7_the_root_describes_every_object() {
 
 /// `kubectl explain` is useful for our fields (API-2), and its texts are not about our rules.
 #[test]
-fn crd_8_our_fields_are_described_and_embedded_ones_are_not() {
+fn lws_api_2_crd_8_our_fields_are_described_and_embedded_ones_are_not() {
     const EMBEDDED: [&str; 3] = [
         ".leaderTemplate.",
         ".workerTemplate.",
@@ -309,7 +309,7 @@ fn crd_8_our_fields_are_described_and_embedded_ones_are_not() {
 }
 
 #[test]
-fn crd_9_each_fits_the_annotation_of_client_side_apply() {
+fn lws_api_2_crd_9_each_fits_the_annotation_of_client_side_apply() {
     for crd in all().unwrap() {
         let size = crd.definition.to_string().len();
         assert!(size < 200_000, "{} has {size} bytes", crd.file);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_64_only_listed_members_are_carried_over() {
+    fn ord_64_lws_api_11_only_listed_members_are_carried_over() {
         let spec = added(json!({"volumeClaimTemplates": [{
             "metadata": {"name": "data", "labels": {"a": "b"}, "annotations": {"c": "d"}},
             "spec": {

@@ -81,22 +81,22 @@ fn built_worker_set(lws: &Lws, leader: &Pod, topology: Option<(&str, &str)>) -> 
 }
 
 #[test]
-fn lws_api_29_leader_set() {
+fn lws_api_29_ord_62_70_pod_pt_1_2_leader_set() {
     insta::assert_yaml_snapshot!(sorted(built_leader_set(&lws(demo()), false)));
 }
 
 #[test]
-fn lws_api_29_worker_set() {
+fn lws_api_29_ord_1_90_91_92_pod_pt_10_11_worker_set() {
     insta::assert_yaml_snapshot!(sorted(built_worker_set(&lws(demo()), &leader(), None)));
 }
 
 #[test]
-fn lws_api_29_shared_service() {
+fn lws_api_28_29_ord_70_72_shared_service() {
     insta::assert_yaml_snapshot!(sorted(shared_service(&lws(demo()))));
 }
 
 #[test]
-fn ord_71_replica_service() {
+fn ord_71_72_lws_api_28_replica_service() {
     let leader = Pod {
         subdomain: "demo-1".into(),
         ..leader()
@@ -119,7 +119,7 @@ fn ord_32_revision() {
 }
 
 #[test]
-fn pod_pt_3_pt_4_pt_5_pt_6_pt_7_leader_annotations() {
+fn ord_62_pod_pt_3_to_pt_7_lws_api_27_leader_annotations() {
     let set = changed(json!({
         "metadata": {"annotations": {
             "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
@@ -144,7 +144,7 @@ fn pod_pt_3_pt_4_pt_5_pt_6_pt_7_leader_annotations() {
 }
 
 #[test]
-fn pod_pt_12_pt_13_pt_15_worker_additions() {
+fn ord_91_pod_pt_12_pt_13_pt_15_worker_additions() {
     let set = changed(json!({
         "metadata": {"annotations": {
             "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
@@ -255,7 +255,7 @@ fn ord_4_worker_set_is_named_by_host_name_then_pod_name() {
 }
 
 #[test]
-fn ord_60_claims_go_to_both_sets() {
+fn ord_64_lws_api_11_claims_go_to_both_sets() {
     let set = changed(
         json!({"spec": {"leaderWorkerTemplate": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}}}),
     );
@@ -341,4 +341,128 @@ fn krs_30_nulls_are_not_owned() {
             .get("creationTimestamp")
             .is_none()
     );
+}
+
+/// By these references the chains pod → set → LeaderWorkerSet and worker → worker set → leader are walked.
+#[test]
+fn ord_3_kue_usr_7_chk_7_everything_has_one_controller_that_waits_for_it() {
+    let set = lws(demo());
+    let of_set = json!([{"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "demo", "uid": "demo-uid",
+        "controller": true, "blockOwnerDeletion": true}]);
+    let of_leader = json!([{"apiVersion": "v1", "kind": "Pod", "name": "demo-1", "uid": "leader-uid",
+        "controller": true, "blockOwnerDeletion": true}]);
+    for (built, owner) in [
+        (built_leader_set(&set, false), &of_set),
+        (shared_service(&set), &of_set),
+        (
+            revision(&set, "demo-key-1", "key", 1, &revision_data(&set.spec)),
+            &of_set,
+        ),
+        (built_worker_set(&set, &leader(), None), &of_leader),
+        (replica_service(&set, &leader()), &of_leader),
+    ] {
+        assert_eq!(
+            built["metadata"]["ownerReferences"], *owner,
+            "{}",
+            built["kind"]
+        );
+    }
+}
+
+/// Kueue writes into the templates and reads from the sets.
+#[test]
+fn kue_kq_1_kq_6_templates_keep_what_others_put_into_them() {
+    let metadata = json!({
+        "labels": {"kueue.x-k8s.io/queue-name": "q", "example.com/role": "decode"},
+        "annotations": {"kueue.x-k8s.io/pod-suspending-parent": "leaderworkerset.x-k8s.io/leaderworkerset", "example.com/x": "y"},
+    });
+    let pod = json!({
+        "containers": [{"name": "c", "image": "i"}],
+        "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "fieldOfTheFuture": {"x": [1]},
+    });
+    let template = json!({"metadata": metadata, "spec": pod});
+    let set = changed(
+        json!({"spec": {"leaderWorkerTemplate": {"leaderTemplate": null, "workerTemplate": null}}}),
+    );
+    let mut spec = set.spec.clone();
+    spec.leader_worker_template.leader_template = serde_json::from_value(template.clone()).unwrap();
+    spec.leader_worker_template.worker_template = serde_json::from_value(template).unwrap();
+    let set = Lws { spec, ..set };
+    for built in [
+        built_leader_set(&set, false),
+        built_worker_set(&set, &leader(), None),
+    ] {
+        let template = &built["spec"]["template"];
+        for kind in ["labels", "annotations"] {
+            for (key, value) in metadata[kind].as_object().unwrap() {
+                assert_eq!(template["metadata"][kind][key], *value);
+            }
+        }
+        assert_eq!(template["spec"], pod);
+        assert_eq!(
+            built["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/name"],
+            "demo"
+        );
+    }
+}
+
+#[test]
+fn ord_128_subgroups_are_annotations_and_nothing_else() {
+    let with =
+        changed(json!({"spec": {"leaderWorkerTemplate": {"subGroupPolicy": {"subGroupSize": 3}}}}));
+    let without = lws(demo());
+    for (mut one, mut other) in [
+        (
+            built_leader_set(&with, false),
+            built_leader_set(&without, false),
+        ),
+        (
+            built_worker_set(&with, &leader(), None),
+            built_worker_set(&without, &leader(), None),
+        ),
+    ] {
+        assert_ne!(one, other);
+        for built in [&mut one, &mut other] {
+            built["spec"]["template"]["metadata"]["annotations"].take();
+        }
+        assert_eq!(one, other);
+    }
+}
+
+/// Peers look each other up before anybody is ready: the Service that pods name as their subdomain publishes all addresses.
+#[test]
+fn kue_usr_2_chk_6_addresses_resolve_before_pods_are_ready() {
+    let set = lws(demo());
+    let unique = Pod {
+        subdomain: "demo-1".into(),
+        ..leader()
+    };
+    for (service, pods) in [
+        (shared_service(&set), built_leader_set(&set, false)),
+        (
+            shared_service(&set),
+            built_worker_set(&set, &leader(), None),
+        ),
+        (
+            replica_service(&set, &unique),
+            built_worker_set(&set, &unique, None),
+        ),
+    ] {
+        assert_eq!(service["metadata"]["name"], pods["spec"]["serviceName"]);
+        assert_eq!(
+            (
+                &service["spec"]["clusterIP"],
+                &service["spec"]["publishNotReadyAddresses"]
+            ),
+            (&json!("None"), &json!(true))
+        );
+        for (label, value) in service["spec"]["selector"].as_object().unwrap() {
+            assert_eq!(
+                pods["spec"]["template"]["metadata"]["labels"][label],
+                *value
+            );
+        }
+    }
 }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn fail_60_delay_doubles_up_to_the_cap() {
+    fn fail_60_lws_api_14_delay_doubles_up_to_the_cap() {
         let rows = [
             (0, [10, 5, 20, 1]),
             (1, [20, 10, 20, 2]),

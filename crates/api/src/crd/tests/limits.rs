@@ -4,7 +4,7 @@ use super::*;
 
 /// Every mark [S] of api-leaderworkerset section 2, and nothing where the webhook alone decides.
 #[test]
-fn lws_schema_limits_and_defaults() {
+fn lws_api_4_schema_limits_and_defaults() {
     let schema = schema(LWS);
     for (path, expected) in [
         (

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adm_8_percent_helper() {
+    fn adm_v_5_v_6_percent_helper() {
         for (text, percent) in [
             ("1", None),
             ("1%", Some(1)),

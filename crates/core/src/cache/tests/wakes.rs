@@ -345,7 +345,7 @@ fn ord_12_pod_events_that_wake_the_set() {
 }
 
 #[test]
-fn ord_16_pod_events_wake_their_group() {
+fn ord_15_16_pod_events_wake_their_group() {
     for (change, expected) in [
         (
             Change::Applied(leader("0", "l0", &[version("2")])),
@@ -383,7 +383,7 @@ fn ord_16_pod_events_wake_their_group() {
 }
 
 #[test]
-fn ord_19_pod_events_that_wake_gated_leaders() {
+fn ord_19_fail_97_pod_events_that_wake_gated_leaders() {
     for (change, expected, what) in [
         (
             Change::Deleted(worker("0", "w0", "s0", &[])),

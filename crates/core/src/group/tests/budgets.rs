@@ -53,7 +53,7 @@ fn assert_nothing(done: &Done) {
 }
 
 #[test]
-fn fail_70_unit_cases() {
+fn fail_43_44_70_lws_api_13_unit_cases() {
     for (policy, limit, stored, marked, count, exhausted) in [
         ("RecreateGroupOnPodRestart", Value::Null, 0, false, 0, false),
         ("RecreateGroupOnPodRestart", json!(0), 0, false, 0, true),
@@ -118,7 +118,7 @@ fn fail_54_a_leader_that_somebody_deleted_meanwhile() {
 }
 
 #[test]
-fn fail_42_a_terminating_leader_is_neither_deleted_nor_counted() {
+fn fail_42_47_a_terminating_leader_is_neither_deleted_nor_counted() {
     let mut world = limited(json!(1));
     world.restart("x-0-1");
     world.delete(Kind::Pod, "x-0");
@@ -127,7 +127,7 @@ fn fail_42_a_terminating_leader_is_neither_deleted_nor_counted() {
 }
 
 #[test]
-fn fail_52_two_groups_that_fail_together_keep_both_counts() {
+fn fail_50_52_two_groups_that_fail_together_keep_both_counts() {
     let mut world = limited(json!(3));
     world.group(1);
     world.restart("x-0-1");
@@ -140,7 +140,7 @@ fn fail_52_two_groups_that_fail_together_keep_both_counts() {
 }
 
 #[test]
-fn fail_52_the_count_carries_uid_and_version() {
+fn fail_38_52_the_count_carries_uid_and_version() {
     let mut world = limited(json!(3));
     world.restart("x-0-1");
     let done = world.run("x-0");
@@ -218,7 +218,7 @@ fn fail_51_counts_that_cannot_be_read_delete_nothing() {
 }
 
 #[test]
-fn fail_72_marks_retains_and_deletes_in_this_order() {
+fn fail_72_pod_rst_5_marks_retains_and_deletes_in_this_order() {
     let mut world = limited(json!(0));
     world.edit_pod("x-0", json!({"metadata": {"annotations": {annotation::RECOVER: "true"}, "finalizers": ["theirs/x"]}}));
     world.edit_pod(
@@ -560,4 +560,42 @@ fn c36_pods_of_a_set_that_never_was_are_left_alone() {
     world.gone(Kind::LeaderWorkerSet, "x");
     world.restart("x-0");
     assert_nothing(&world.run("x-0"));
+}
+
+#[test]
+fn fail_47_failures_of_workers_and_restarts_of_the_leader_count() {
+    for (pod, deleted) in [("x-0-1", true), ("x-0-1", false), ("x-0", false)] {
+        let mut world = limited(json!(5));
+        if deleted {
+            world.delete(Kind::Pod, pod);
+        } else {
+            world.restart(pod);
+        }
+        world.run("x-0");
+        assert_eq!(world.counts(), json!(r#"{"r/0":1}"#), "{pod} {deleted}");
+    }
+}
+
+#[test]
+fn fail_55_a_count_outlives_everything_but_recovery_scaling_and_rollout() {
+    let mut world = limited(json!(5));
+    world.restart("x-0-1");
+    world.run("x-0");
+    world.end_group(0);
+    world.group(0);
+    world.second = 100_000;
+    world.run("x-0");
+    for template in [
+        json!({"maxGroupRestarts": 1}),
+        json!({"restartBackoff": {}}),
+        json!({"maxGroupRestarts": null, "restartBackoff": null}),
+    ] {
+        world.edit_spec(json!({"leaderWorkerTemplate": template}));
+        assert_nothing(&world.run("x-0"));
+    }
+    world.delete(Kind::Pod, "x-0");
+    world.run("x-0");
+    world.delete(Kind::LeaderWorkerSet, "x");
+    world.run("x-0");
+    assert_eq!(world.counts(), json!(r#"{"r/0":1}"#));
 }

@@ -52,7 +52,7 @@ fn created(done: &Done) -> &Value {
 }
 
 #[test]
-fn ord_80_worker_set_is_created_once() {
+fn ord_80_lws_api_9_worker_set_is_created_once() {
     let mut world = with_leader(json!({}));
     world.edit_pod(
         "x-0",
@@ -76,14 +76,14 @@ fn ord_80_worker_set_is_created_once() {
 }
 
 #[test]
-fn ord_2_size_1_has_no_worker_set() {
+fn ord_2_lws_api_8_size_1_has_no_worker_set() {
     let mut world = World::new(json!({"leaderWorkerTemplate": {"size": 1}}));
     world.leader(0, "r", 1);
     assert_nothing(&world.run("x-0"));
 }
 
 #[test]
-fn ord_80_step_16_leader_ready() {
+fn ord_80_lws_api_9_step_16_leader_ready() {
     let mut world = with_leader(json!({"startupPolicy": "LeaderReady"}));
     let not_ready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
     world.edit_pod("x-0", not_ready);
@@ -102,7 +102,7 @@ fn ord_126_the_live_startup_policy_counts() {
 }
 
 #[test]
-fn ex_6_exclusive_topology() {
+fn pod_ex_6_exclusive_topology() {
     let mut world = with_leader(json!({}));
     world.edit(
         Kind::LeaderWorkerSet,
@@ -133,7 +133,7 @@ fn ex_6_exclusive_topology() {
 }
 
 #[test]
-fn ex_6_empty_annotation_counts_as_absent() {
+fn pod_ex_6_empty_annotation_counts_as_absent() {
     let mut world = with_leader(json!({}));
     world.edit(
         Kind::LeaderWorkerSet,
@@ -145,7 +145,7 @@ fn ex_6_empty_annotation_counts_as_absent() {
 }
 
 #[test]
-fn ex_8_leader_ready_and_topology_both_hold() {
+fn pod_ex_8_leader_ready_and_topology_both_hold() {
     let mut world = with_leader(json!({"startupPolicy": "LeaderReady"}));
     world.edit(
         Kind::LeaderWorkerSet,
@@ -220,7 +220,7 @@ fn ord_80_old_revision_leader_gets_the_old_group() {
 }
 
 #[test]
-fn ord_80_step_18_no_address() {
+fn pod_pt_17_ord_80_step_18_no_address() {
     for missing in ["hostname", "subdomain"] {
         let mut world = with_leader(json!({}));
         world.edit_pod("x-0", json!({"spec": {missing: null}}));
@@ -348,8 +348,13 @@ fn ord_135_a_stale_create_accepts_what_is_ours() {
 }
 
 #[test]
-fn ord_84_old_workers_hold_their_names() {
-    let mut world = World::new(json!({}));
+fn ord_84_fail_93_old_workers_hold_their_names() {
+    for policy in ["Default", "Parallel"] {
+        old_workers_hold_their_names(World::new(json!({"podTerminationPolicy": policy})));
+    }
+}
+
+fn old_workers_hold_their_names(mut world: World) {
     world.group(0);
     for ordinal in [1, 2] {
         world.delete(Kind::Pod, &format!("x-0-{ordinal}"));
@@ -590,4 +595,42 @@ fn ord_80_a_broken_revision_is_reported() {
         "{:?}",
         done.errors()
     );
+}
+
+#[test]
+fn ord_81_a_worker_set_is_never_changed() {
+    let mut world = World::new(json!({}));
+    world.group(0);
+    world.edit(
+        Kind::LeaderWorkerSet,
+        "x",
+        json!({"metadata": {"labels": {"team": "y"}, "annotations": {annotation::EXCLUSIVE_TOPOLOGY: "rack"}}}),
+    );
+    world.edit_spec(json!({"leaderWorkerTemplate": {"size": 7}, "networkConfig": {"subdomainPolicy": "Shared"}}));
+    world.revision("r2", 2);
+    node(&mut world, json!({"rack": "a"}));
+    assert_nothing(&world.run("x-0"));
+    world.edit(Kind::StatefulSet, "x-0", json!({"spec": {"replicas": 1}}));
+    assert_nothing(&world.run("x-0"));
+}
+
+#[test]
+fn pod_ex_7_placement_of_subgroups_waits_for_nothing() {
+    let mut world = with_leader(json!({}));
+    world.edit(
+        Kind::LeaderWorkerSet,
+        "x",
+        json!({"metadata": {"annotations": {annotation::SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}}}),
+    );
+    world.edit_spec(json!({"leaderWorkerTemplate": {"subGroupPolicy": {"subGroupSize": 3}}}));
+    world.revision("r", 2);
+    world.edit_pod("x-0", json!({"spec": {"nodeName": null}}));
+    let done = world.run("x-0");
+    assert_created(&done);
+    let template = &created(&done)["spec"]["template"];
+    assert_eq!(
+        template["metadata"]["annotations"][annotation::SUBGROUP_EXCLUSIVE_TOPOLOGY],
+        "rack"
+    );
+    assert_eq!(template["spec"].get("nodeSelector"), None);
 }

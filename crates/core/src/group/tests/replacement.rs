@@ -28,7 +28,7 @@ fn hint(world: &mut World, value: &str) {
 }
 
 #[test]
-fn fail_91_workers_of_a_terminating_leader_end_with_it() {
+fn fail_91_lws_api_17_workers_of_a_terminating_leader_end_with_it() {
     let mut world = group("Parallel");
     assert_nothing(&world.run("x-0"));
     world.delete(Kind::Pod, "x-0");
@@ -131,7 +131,7 @@ fn gated() -> World {
 }
 
 #[test]
-fn fail_96_gate_4_lifted_as_soon_as_no_other_pod_has_the_index() {
+fn fail_96_gate_4_gate_7_kue_chk_2_lifted_as_soon_as_no_other_pod_has_the_index() {
     let mut world = gated();
     world.delete(Kind::Pod, "x-0");
     let done = world.run("x-2");
@@ -158,7 +158,7 @@ fn fail_96_gate_4_lifted_as_soon_as_no_other_pod_has_the_index() {
 }
 
 #[test]
-fn fail_96_gate_5_held_while_the_old_group_ends() {
+fn fail_96_gate_5_gate_7_held_while_the_old_group_ends() {
     let mut world = gated();
     world.worker_set(2);
     world.worker(2, 1, "r", 3);
@@ -185,7 +185,7 @@ fn fail_96_gate_5_held_while_the_old_group_ends() {
 }
 
 #[test]
-fn gate_5_a_stale_gate_list_is_not_written() {
+fn pod_gate_5_a_stale_gate_list_is_not_written() {
     let mut world = gated();
     let snapshot = world.snapshot("x-2");
     world.edit_pod(
@@ -197,4 +197,38 @@ fn gate_5_a_stale_gate_list_is_not_written() {
     world.run("x-2");
     assert_eq!(world.pod("x-2")["spec"]["schedulingGates"], json!([]));
     assert_ne!(world.object(Kind::StatefulSet, "x-2"), None::<&Value>);
+}
+
+#[test]
+fn pod_gate_3_a_gated_leader_gets_its_service_and_no_workers() {
+    let mut world = World::new(json!({"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}));
+    world.group(0);
+    world.edit_pod(
+        "x-0",
+        json!({"spec": {"subdomain": "x-0", "schedulingGates": [{"name": REPLACEMENT_GATE}]}}),
+    );
+    world.gone(Kind::StatefulSet, "x-0");
+    assert_eq!(world.run("x-0").writes(), ["create Service x-0"]);
+    assert_eq!(world.run("x-0").wake_seconds(), Some(10));
+    for worker in ["x-0-1", "x-0-2"] {
+        world.gone(Kind::Pod, worker);
+    }
+    assert_eq!(
+        world.run("x-0").writes(),
+        ["patch Pod x-0", "create StatefulSet x-0"]
+    );
+}
+
+#[test]
+fn pod_gate_7_a_retained_group_of_another_index_holds_nothing_up() {
+    let mut world = gated();
+    world.edit_pod(
+        "x-0",
+        json!({"metadata": {"annotations": {annotation::RESTART_BUDGET_EXHAUSTED: "true"}}}),
+    );
+    world.delete(Kind::Pod, "x-0");
+    assert_eq!(
+        world.run("x-2").writes(),
+        ["patch Pod x-2", "create StatefulSet x-2"]
+    );
 }

@@ -33,7 +33,7 @@ fn restarted_group(world: &mut World, index: u32) {
 }
 
 #[test]
-fn tl_1_worker_deleted() {
+fn fail_tl_1_worker_deleted() {
     let mut world = template(json!({}));
     world.group(0);
     world.group(1);
@@ -61,7 +61,7 @@ fn tl_1_worker_deleted() {
 }
 
 #[test]
-fn tl_2_force_deleted_and_replaced_before_anyone_looked() {
+fn fail_tl_2_force_deleted_and_replaced_before_anyone_looked() {
     let mut world = template(json!({}));
     world.group(0);
     world.gone(Kind::Pod, "x-0-1");
@@ -72,7 +72,7 @@ fn tl_2_force_deleted_and_replaced_before_anyone_looked() {
 }
 
 #[test]
-fn tl_3_container_restart() {
+fn fail_tl_3_container_restart() {
     let mut world = template(json!({}));
     world.group(1);
     world.restart("x-1-2");
@@ -85,7 +85,7 @@ fn tl_3_container_restart() {
 }
 
 #[test]
-fn tl_4_leader_deleted_by_somebody() {
+fn fail_tl_4_leader_deleted_by_somebody() {
     for policy in ["Default", "Parallel"] {
         let mut world = World::new(json!({"podTerminationPolicy": policy}));
         world.group(0);
@@ -112,7 +112,7 @@ fn tl_4_leader_deleted_by_somebody() {
 }
 
 #[test]
-fn tl_5_after_start() {
+fn fail_tl_5_after_start() {
     let mut world = template(json!({"restartPolicy": "RecreateGroupAfterStart"}));
     world.group(0);
     world.edit_pod("x-0-2", json!({"status": {"phase": "Pending"}}));
@@ -126,7 +126,7 @@ fn tl_5_after_start() {
 }
 
 #[test]
-fn tl_6_rollout_replaces_the_leader() {
+fn fail_tl_6_rollout_replaces_the_leader() {
     let mut world = template(json!({}));
     world.group(1);
     world.revision("r2", 2);
@@ -143,7 +143,7 @@ fn tl_6_rollout_replaces_the_leader() {
 }
 
 #[test]
-fn tl_7_budget_of_two() {
+fn fail_tl_7_budget_of_two() {
     let mut world = template(json!({"maxGroupRestarts": 2}));
     world.group(0);
     for count in [1, 2] {
@@ -187,7 +187,7 @@ fn tl_7_budget_of_two() {
 }
 
 #[test]
-fn tl_8_crash_loop_with_back_off() {
+fn fail_tl_8_crash_loop_with_back_off() {
     let mut world = template(json!({"restartBackoff": {}}));
     world.group(0);
     for (count, failed, delay, recreated) in [
@@ -231,7 +231,7 @@ fn tl_8_crash_loop_with_back_off() {
 }
 
 #[test]
-fn tl_9_budget_before_back_off() {
+fn fail_63_tl_9_budget_before_back_off() {
     let mut world = template(json!({"maxGroupRestarts": 1, "restartBackoff": {}}));
     world.group(0);
     world.second = 2;
@@ -250,7 +250,7 @@ fn tl_9_budget_before_back_off() {
 }
 
 #[test]
-fn tl_10_controller_restart_during_a_wait() {
+fn fail_tl_10_controller_restart_during_a_wait() {
     for (back, wait) in [(7, Some(3)), (60, None)] {
         let mut world = template(json!({"restartBackoff": {}}));
         world.group(0);
@@ -354,7 +354,7 @@ fn fail_60_time_since_creation_is_counted_in_parts_of_a_second() {
 }
 
 #[test]
-fn tl_11_scale_down_in_parallel() {
+fn fail_tl_11_scale_down_in_parallel() {
     let mut world = World::new(json!({"podTerminationPolicy": "Parallel"}));
     world.group(1);
     world.leader_set(1, "r");
@@ -364,7 +364,7 @@ fn tl_11_scale_down_in_parallel() {
 }
 
 #[test]
-fn tl_12_exhausted_group_scaled_away() {
+fn fail_tl_12_exhausted_group_scaled_away() {
     let mut world = template(json!({"maxGroupRestarts": 0}));
     world.group(0);
     world.restart("x-0-1");
@@ -378,7 +378,7 @@ fn tl_12_exhausted_group_scaled_away() {
 }
 
 #[test]
-fn tl_13_exhausted_group_and_a_new_template() {
+fn fail_tl_13_exhausted_group_and_a_new_template() {
     // (exhausted group, partition of the leader set, released)
     for (index, partition, released) in [
         (1, 2, false),
@@ -406,7 +406,7 @@ fn tl_13_exhausted_group_and_a_new_template() {
 }
 
 #[test]
-fn tl_14_set_deleted_with_retained_pods() {
+fn fail_tl_14_set_deleted_with_retained_pods() {
     let mut world = template(json!({"maxGroupRestarts": 0}));
     world.group(0);
     world.restart("x-0-1");

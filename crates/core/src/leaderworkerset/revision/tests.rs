@@ -215,7 +215,7 @@ fn ord_33_leader_set_without_key_gets_a_new_one() {
 }
 
 #[test]
-fn ord_34_newest_of_a_key_and_none_of_others() {
+fn ord_34_35_newest_of_a_key_and_none_of_others() {
     let spec = lws(demo()).spec;
     let data = revision_data(&spec);
     let list = [

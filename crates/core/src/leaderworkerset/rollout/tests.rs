@@ -148,7 +148,7 @@ fn ord_rt_3_all_at_once() {
 }
 
 #[test]
-fn ord_rt_4_one_unavailable_one_surge() {
+fn ord_55_rt_4_one_unavailable_one_surge() {
     table(4, 1, 1)
         .updated((4, 0), "OOOO", (4, 5))
         .row((5, 4), "OOOO-", (3, 5))
@@ -248,7 +248,7 @@ fn ord_rt_11_template_and_scale_up_together() {
 }
 
 #[test]
-fn ord_rt_12_scaling_during_a_rollout() {
+fn ord_rt_12_kue_chk_4_scaling_during_a_rollout() {
     table(6, 1, 0)
         .scaled((4, 2), "OOnN", 4, (2, 6))
         .row((6, 2), "OOnN--", (2, 6))
@@ -272,7 +272,7 @@ fn ord_rt_12_scaling_during_a_rollout() {
 }
 
 #[test]
-fn ord_rt_13_second_template_change() {
+fn ord_125_rt_13_second_template_change() {
     table(4, 1, 2)
         .updated((4, 0), "OOOO", (4, 6))
         .row((6, 4), "OOOO--", (3, 6))
@@ -282,7 +282,7 @@ fn ord_rt_13_second_template_change() {
 }
 
 #[test]
-fn ord_rt_14_user_partition() {
+fn ord_124_rt_14_lws_api_18_user_partition() {
     table(6, 1, 0)
         .partition(4)
         .first((4, 6))
@@ -302,7 +302,7 @@ fn ord_rt_14_user_partition() {
 }
 
 #[test]
-fn ord_rt_15_user_partition_and_surge() {
+fn ord_57_rt_15_user_partition_and_surge() {
     table(3, 1, 1)
         .partition(2)
         .first((2, 3))
@@ -344,7 +344,7 @@ fn ord_rt_17_small_sets() {
 }
 
 #[test]
-fn ord_rt_18_zero_and_rest() {
+fn ord_120_121_122_lws_api_7_rt_18_zero_and_rest() {
     let zero = Table::percent(0, "1%", "50%");
     zero.first((0, 0))
         .updated((0, 0), "", (0, 0))
@@ -358,7 +358,7 @@ fn ord_rt_18_zero_and_rest() {
 }
 
 #[test]
-fn ord_rt_19_want_alone() {
+fn ord_52_rt_19_want_alone() {
     for (replicas, surge, unavailable, unready, want) in [
         (1, 1, 0, 1, 2),
         (4, 2, 1, 2, 5),
@@ -386,6 +386,24 @@ fn ord_rt_21_budget_that_resolves_to_nothing() {
         .row((2, 2), "OO", (1, 2))
         .row((2, 1), "ON", (0, 2))
         .row((2, 0), "NN", (0, 2));
+}
+
+#[test]
+fn ord_51_wanted_groups_that_are_missing_not_ready_or_not_updated() {
+    for (wanted, groups, expected) in [
+        (4, "NNNN", 0),
+        (4, "NonO", 3),
+        (4, "NN--", 2),
+        (4, "NN", 2),
+        (2, "NNoo", 0),
+        (0, "oo", 0),
+    ] {
+        assert_eq!(
+            unready(wanted, &states(groups)),
+            expected,
+            "{wanted} {groups}"
+        );
+    }
 }
 
 #[test]

@@ -173,7 +173,7 @@ const TABLE: [Row; 14] = [
 ];
 
 #[test]
-fn ord_105_table_of_conditions() {
+fn ord_105_106_110_lws_api_22_24_table_of_conditions() {
     for (number, row) in TABLE.iter().enumerate() {
         let (desired, partition) = row.wanted;
         let set = set_with(stored(row.before));
@@ -255,7 +255,7 @@ fn ord_104_reasons_and_messages() {
 }
 
 #[test]
-fn ord_107_lws_api_26_storing_a_condition() {
+fn ord_107_lws_api_23_26_storing_a_condition() {
     for (before, new, after, changes) in [
         ("", AVAILABLE, "Available=T", true),
         (
@@ -322,7 +322,7 @@ fn ord_107_transition_time_moves_with_the_status_only() {
 }
 
 #[test]
-fn ord_107_every_condition_gets_the_current_generation() {
+fn ord_107_lws_api_23_every_condition_gets_the_current_generation() {
     let mut set = set_with(stored("WorkloadSchedulingCreated=T UpdateInProgress=F"));
     set.meta.generation = 9;
     let status = decide(&set, &groups("NN", &[]), budget(2, 0), 0, true, LATER).status;
@@ -335,7 +335,7 @@ fn ord_107_every_condition_gets_the_current_generation() {
 }
 
 #[test]
-fn ord_108_one_event_about_the_first_condition() {
+fn ord_108_lws_api_25_one_event_about_the_first_condition() {
     let event = |codes: &str, exhausted: &[u32]| {
         decide(
             &set_with(Vec::new()),
@@ -422,7 +422,7 @@ fn ord_103_incomplete_groups_count_only_as_exhausted() {
 }
 
 #[test]
-fn ord_103_surge_and_partition() {
+fn ord_103_kue_kq_2_chk_5_surge_and_partition() {
     let sums = Sums::of(&groups("OONnN", &[4]), budget(4, 2));
     assert_eq!(
         sums,
@@ -440,7 +440,7 @@ fn ord_103_surge_and_partition() {
 }
 
 #[test]
-fn ord_102_lws_api_20_selector_is_set_once() {
+fn ord_102_lws_api_20_kue_usr_9_selector_is_set_once() {
     let mut set = lws(demo());
     let selector =
         "leaderworkerset.sigs.k8s.io/name=demo,leaderworkerset.sigs.k8s.io/worker-index=0";
@@ -460,7 +460,7 @@ fn ord_102_lws_api_20_selector_is_set_once() {
 }
 
 #[test]
-fn ord_23_generation_is_observed_by_a_clean_pass_only() {
+fn ord_23_101_generation_is_observed_by_a_clean_pass_only() {
     let mut set = lws(demo());
     (set.meta.generation, set.status.observed_generation) = (5, 4);
     assert_eq!(

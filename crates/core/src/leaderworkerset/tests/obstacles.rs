@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::{as_stored, bare, demo_with, pass, running, stateful_set};
-use crate::leaderworkerset::{Snapshot, plan};
+use crate::leaderworkerset::Snapshot;
 use crate::model::StatefulSet;
 use crate::ownership::leader_selector;
 
@@ -184,10 +184,4 @@ fn fail_92_ord_130_deleted_set() {
         "demo-2"
     );
     assert!(parallel.follow_up().is_empty());
-}
-
-#[test]
-fn ord_20_a_plan_depends_on_nothing_but_its_snapshot() {
-    let snapshot = running(demo_with(json!({})), (2, 1), "ON");
-    assert_eq!(plan(&snapshot), plan(&snapshot.clone()));
 }

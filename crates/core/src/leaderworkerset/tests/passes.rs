@@ -25,7 +25,7 @@ fn refused(kind: &'static str) -> impl Fn(&Request) -> Option<Failure> {
 }
 
 #[test]
-fn ord_20_first_pass_creates_everything_in_order() {
+fn ord_20_21_first_pass_creates_everything_in_order() {
     let set = demo_with(json!({}));
     let key = key_of(&set);
     let pass = pass(&bare(set));
@@ -230,7 +230,7 @@ fn ord_33_lost_revision_is_made_anew_without_a_rollout() {
 }
 
 #[test]
-fn ord_45_what_makes_a_group_ready_and_updated() {
+fn ord_45_46_123_lws_api_21_what_makes_a_group_ready_and_updated() {
     type Change = fn(&mut Snapshot);
     let with_pod = |snapshot: &mut Snapshot, change: fn(&mut crate::model::Pod)| {
         change(Arc::make_mut(&mut snapshot.leaders[0]))
@@ -573,4 +573,82 @@ fn ord_103_an_exhausted_group_degrades_the_set() {
         (&degraded["status"], &degraded["reason"]),
         (&json!("True"), &json!("ReplicaRestartBudgetExceeded"))
     );
+}
+
+/// A set with these metadata whose groups run and were applied without them.
+fn with_new_metadata(metadata: Value) -> Snapshot {
+    let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+    let mut set = demo_with(json!({"metadata": metadata}));
+    set.status = snapshot.lws.status.clone();
+    snapshot.lws = Arc::new(set);
+    snapshot
+}
+
+#[test]
+fn ord_65_pod_ex_9_a_changed_topology_changes_the_template_without_a_rollout() {
+    let topology = "leaderworkerset.sigs.k8s.io/exclusive-topology";
+    let snapshot = with_new_metadata(json!({"annotations": {topology: "rack"}}));
+    let pass = pass(&snapshot);
+    assert_eq!(pass.writes(), ["apply StatefulSet leader_set_differs"]);
+    let template = pass.body("StatefulSet")["spec"]["template"]["metadata"].clone();
+    assert_eq!(template["annotations"][topology], "rack");
+    assert_eq!(
+        template["labels"]["leaderworkerset.sigs.k8s.io/template-revision-hash"],
+        key_of(&snapshot.lws).as_str()
+    );
+    assert_eq!(pass.parameters(), (0, 2));
+    assert!(pass.follow_up().is_empty(), "the conditions stay");
+}
+
+#[test]
+fn ord_127_metadata_of_the_set_follow_on_the_leader_set() {
+    let pass = pass(&with_new_metadata(
+        json!({"labels": {"team": "y"}, "annotations": {"note": "b"}}),
+    ));
+    assert_eq!(pass.writes(), ["apply StatefulSet leader_set_differs"]);
+    let body = pass.body("StatefulSet");
+    assert_eq!(
+        (
+            &body["metadata"]["labels"]["team"],
+            &body["metadata"]["annotations"]["note"]
+        ),
+        (&json!("y"), &json!("b"))
+    );
+    let template = body["spec"]["template"]["metadata"].to_string();
+    assert!(
+        !template.contains("team") && !template.contains("note"),
+        "{template}"
+    );
+}
+
+#[test]
+fn ord_131_a_deleted_leader_set_comes_back_with_its_revision() {
+    let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+    snapshot.leader_set = None;
+    let pass = pass(&snapshot);
+    assert_eq!(
+        pass.writes(),
+        ["create+claim StatefulSet leader_set_missing"]
+    );
+    let labels = &pass.body("StatefulSet")["metadata"]["labels"];
+    assert_eq!(
+        labels["leaderworkerset.sigs.k8s.io/template-revision-hash"],
+        key_of(&snapshot.lws).as_str()
+    );
+}
+
+#[test]
+fn ord_rt_20_groups_are_placed_by_their_index() {
+    for (indexes, placed) in [
+        (vec![3, 1, 0], vec![0, 1, 3]),
+        (vec![3, 0, 2, 5, 6, 7, 4], vec![0, 2, 3]),
+    ] {
+        let mut snapshot = running(demo_with(json!({})), (4, 0), "");
+        for index in indexes {
+            add_group(&mut snapshot, index, "old", true);
+        }
+        let groups = super::super::groups::groups(&snapshot, "old");
+        let states = super::super::groups::states(&groups, 4);
+        assert_eq!(states.into_keys().collect::<Vec<_>>(), placed);
+    }
 }

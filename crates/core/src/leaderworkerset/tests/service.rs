@@ -106,6 +106,35 @@ fn ord_135_leftover_service_is_waited_for() {
     }
 }
 
+/// ORD-75: the Service for all is made with the new policy, before any group rolls, and stays when the policy goes.
+#[test]
+fn ord_75_switch_of_the_subdomain_policy() {
+    let with =
+        |policy: &str| demo_with(json!({"spec": {"networkConfig": {"subdomainPolicy": policy}}}));
+    for (old, new, writes) in [
+        (
+            "UniquePerReplica",
+            "Shared",
+            vec!["create Service service_missing"],
+        ),
+        ("Shared", "UniquePerReplica", vec![]),
+    ] {
+        let mut snapshot = settled(with(old), (2, 0), "NN");
+        if old == "UniquePerReplica" {
+            snapshot.service = None;
+        }
+        snapshot.lws = Arc::new(with(new));
+        let pass = pass(&snapshot);
+        assert_eq!(pass.parameters(), (2, 2), "a rollout to {new}");
+        let of_services: Vec<_> = pass
+            .writes()
+            .into_iter()
+            .filter(|write| write.contains("Service"))
+            .collect();
+        assert_eq!(of_services, writes, "to {new}");
+    }
+}
+
 #[test]
 fn ord_71_no_shared_service_with_one_for_each_group() {
     let mut snapshot = settled(

@@ -6,7 +6,7 @@ use super::{create, lws, rollout, spec, template, update, validate};
 use crate::admission::Environment;
 
 #[test]
-fn adm_c01_replica_count_out_of_range() {
+fn c01_replica_count_out_of_range() {
     let set = |replicas: i64, size: i64| {
         spec(json!({"replicas": replicas, "leaderWorkerTemplate": {"size": size}}))
     };
@@ -27,7 +27,7 @@ fn adm_c01_replica_count_out_of_range() {
 }
 
 #[test]
-fn adm_c02_budget_that_resolves_to_zero() {
+fn c02_budget_that_resolves_to_zero() {
     for (row, replicas, unavailable, surge, part) in [
         (
             "a",
@@ -70,7 +70,7 @@ fn adm_c02_budget_that_resolves_to_zero() {
 }
 
 #[test]
-fn adm_c03_half_filled_subgroup_policy() {
+fn c03_half_filled_subgroup_policy() {
     let none = template(json!({"size": 4}));
     let set = |policy: Value| {
         let mut object = none.clone();
@@ -124,7 +124,7 @@ fn adm_c03_half_filled_subgroup_policy() {
 }
 
 #[test]
-fn adm_c05_long_names() {
+fn c05_long_names() {
     let named = |name: String| {
         let mut object = template(json!({"size": 2}));
         object["metadata"]["name"] = name.into();

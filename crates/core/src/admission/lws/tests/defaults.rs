@@ -125,10 +125,11 @@ fn adm_d_1_to_d_10_each_default() {
 }
 
 #[test]
-fn adm_d_nothing_else_is_created() {
+fn kue_kq_10_nothing_else_is_created() {
     let spec = defaulted(json!({"leaderWorkerTemplate": {"size": 2}}));
     for absent in [
         "scheduling",
+        "leaderWorkerTemplate/leaderTemplate",
         "leaderWorkerTemplate/subGroupPolicy",
         "leaderWorkerTemplate/maxGroupRestarts",
         "startupPolicy",

@@ -76,7 +76,7 @@ fn adm_v_1_other_metadata() {
 
 /// API-32: (length of the name, replicas, size, maxSurge, permitted length if too long).
 #[test]
-fn adm_adm_8_long_names_get_a_warning() {
+fn adm_adm_8_lws_api_32_long_names_get_a_warning() {
     for (length, replicas, size, surge, permitted) in [
         (50, 1, 2, json!(0), None),
         (51, 1, 2, json!(0), Some("50")),

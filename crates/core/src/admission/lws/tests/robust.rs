@@ -35,13 +35,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn adm_9_any_object_is_answered(new in any_object(), old in proptest::option::of(any_object())) {
+    fn adm_adm_6_any_object_gets_one_answer(new in any_object(), old in proptest::option::of(any_object())) {
         let findings = validate(&new, old.as_ref(), &native());
         prop_assert_eq!(findings.to_string(), validate(&new, old.as_ref(), &native()).to_string());
     }
 
     #[test]
-    fn adm_9_defaulting_settles_at_once(object in any_object()) {
+    fn adm_adm_2_kue_usr_3_defaulting_settles_at_once(object in any_object()) {
         let mut complete = object.clone();
         default(&mut complete);
         if let Some(patch) = mutate(&object) {

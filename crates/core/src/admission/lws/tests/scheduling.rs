@@ -158,7 +158,7 @@ fn adm_s_5_delegation_annotations() {
 }
 
 #[test]
-fn adm_s_6_s_12_to_s_17_each_level_by_itself() {
+fn adm_s_6_s_12_to_s_17_lws_api_6_each_level_by_itself() {
     let many = json!({"topology": [{"key": "rack"}, {"key": ""}, {"key": "a b"}]});
     let keys = |path: &str| {
         vec![
@@ -382,7 +382,7 @@ fn adm_s_26_s_27_volcano_gangs_groups_only() {
 }
 
 #[test]
-fn adm_s_7_to_s_11_s_28_updates() {
+fn adm_u_6_s_7_to_s_11_s_28_updates() {
     let priority = |name: &str| json!({"spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": {"priorityClassName": name}}}}});
     let count = |size: i64, count: i64| {
         let size = json!({"spec": {"leaderWorkerTemplate": {"size": size}}});

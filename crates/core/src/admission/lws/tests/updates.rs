@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::super::mutate;
 use super::{Environment, lws, native, rollout, spec, template, update, validate};
 
 const SUBGROUP: &str = "spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize: Invalid value";
@@ -15,7 +16,7 @@ fn with_image(mut object: Value, image: &str) -> Value {
 }
 
 #[test]
-fn adm_5_mutable_members() {
+fn adm_u_7_mutable_members() {
     let policy = |text: &str| spec(json!({"podTerminationPolicy": text}));
     let identity = |text: &str| {
         let mut object = spec(json!({}));
@@ -206,4 +207,32 @@ fn adm_s_1_scheduling_stays_usable_when_the_gate_goes() {
     let old = spec(json!({"replicas": 2, "leaderWorkerTemplate": {"size": 3}, "scheduling": {}}));
     assert!(update(&old, &with_image(old.clone(), "other")).is_empty());
     assert!(validate(&with_image(old.clone(), "other"), Some(&old), &native()).is_empty());
+}
+
+/// An apply of what is stored, or of what only spells defaults out, changes nothing.
+#[test]
+fn kue_usr_3_chk_3_the_stored_spec_can_be_applied_again() {
+    let budget = json!({"maxUnavailable": 1, "maxSurge": 1});
+    let stored = rollout(budget);
+    assert_eq!(mutate(&stored), None);
+    assert!(update(&stored, &stored).is_empty());
+    let mut terse = stored.clone();
+    for member in [
+        "groupIdentity",
+        "groupReplacementPolicy",
+        "podTerminationPolicy",
+        "networkConfig",
+    ] {
+        terse["spec"].as_object_mut().unwrap().remove(member);
+    }
+    let patch = mutate(&terse).expect("defaults");
+    json_patch::patch(&mut terse, &patch).unwrap();
+    assert_eq!(terse, stored);
+}
+
+/// KServe: subgroups of the size of the group.
+#[test]
+fn kue_usr_4_a_subgroup_may_be_the_whole_group() {
+    assert!(update(&subgroups(4, 4), &with_image(subgroups(4, 4), "other")).is_empty());
+    assert!(validate(&subgroups(4, 4), None, &Environment::default()).is_empty());
 }

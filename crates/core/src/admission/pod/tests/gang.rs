@@ -21,7 +21,7 @@ fn native(pod: Pod, mode: &str, workload: &str) -> Pod {
 }
 
 #[test]
-fn gang_nat_29_d_2_pod_group_names() {
+fn pod_pa_5_gang_nat_29_d_2_pod_group_names() {
     let incarnation = "vllm-68d7549f75.x7k2p";
     let hash = || Pod::hash_leader(2);
     for (pod, mode, workload, name) in [
@@ -87,7 +87,7 @@ fn gang_nat_29_d_2_pod_group_names() {
 }
 
 #[test]
-fn gang_nat_32_nat_35_gate_2_ordinal_leaders_start_an_incarnation() {
+fn pod_gate_2_nat_32_nat_35_ordinal_leaders_start_an_incarnation() {
     let admit = |pod: Pod, mode: &str, workload: &str| {
         native(pod, mode, workload)
             .admit_in(&with(SchedulerProvider::Kubernetes))
@@ -124,7 +124,7 @@ fn gang_nat_32_nat_35_gate_2_ordinal_leaders_start_an_incarnation() {
 }
 
 #[test]
-fn gang_nat_35_others_keep_the_plain_name_and_no_gate() {
+fn pod_gate_2_nat_35_others_keep_the_plain_name_and_no_gate() {
     for (pod, mode) in [
         (Pod::leader("vllm-0", 2), "lws"),
         (Pod::worker("vllm-0-1", 2), "replica"),
@@ -163,7 +163,7 @@ fn gang_d_2_long_names_are_cut_before_the_suffix() {
 }
 
 #[test]
-fn gang_nat_29_nat_30_denials() {
+fn pod_pa_5_gang_nat_29_nat_30_denials() {
     let denied = native(Pod::leader("vllm-0", 2), "always", WORKLOAD)
         .admit_in(&with(SchedulerProvider::Kubernetes));
     assert_eq!(
@@ -182,7 +182,7 @@ fn gang_nat_29_nat_30_denials() {
 }
 
 #[test]
-fn gang_vol_1_every_pod_names_its_pod_group() {
+fn kue_usr_5_pod_pa_5_vol_1_every_pod_names_its_pod_group() {
     let revision = |pod: Pod| pod.label("template-revision-hash", "dd6699c7c");
     for pod in [
         Pod::leader("lws-1", 3),

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Pod, mutate};
 use crate::admission::Environment;
@@ -6,7 +6,7 @@ use crate::admission::pod::{Denial, Request};
 use crate::identity::{group_key, subgroup_key};
 
 #[test]
-fn pod_pa_1_other_pods_stay_as_they_are() {
+fn pod_pa_1_adm_pw_1_other_pods_stay_as_they_are() {
     let pod = json!({"metadata": {"name": "x"}, "spec": {"containers": [{"name": "c"}]}});
     let request = Request {
         pod: &pod,
@@ -134,7 +134,7 @@ fn pod_pa_4_worker_gets_its_index() {
 
 /// C08: (size, subgroup size, type, leader, workers).
 #[test]
-fn pod_sg_1_sg_2_c08_subgroup_indexes() {
+fn pod_sg_1_sg_2_lws_api_10_c08_subgroup_indexes() {
     for (size, subgroup_size, kind, leader, workers) in [
         (4, "2", "LeaderWorker", "0", vec!["0", "1", "1"]),
         (5, "2", "LeaderWorker", "0", vec!["0", "0", "1", "1"]),
@@ -261,4 +261,27 @@ fn pod_rst_2_worker_without_leader_name_uses_its_own_parent() {
         worker.admit().unwrap().label("subgroup-key"),
         "5deee8c4a097c2901d4bc8feeb358a6e7ef32eac"
     );
+}
+
+/// What Kueue, routers and monitors select by: `group-index` in digits, leaders without `leader-name`.
+#[test]
+fn kue_kq_4_kq_5_usr_10_labels_and_annotations_of_leader_and_worker() {
+    let name = |key: &str| format!("leaderworkerset.sigs.k8s.io/{key}");
+    let key = group_key("default", "demo-1");
+    let leader = Pod::leader("demo-1", 2)
+        .label("name", "demo")
+        .admit()
+        .unwrap();
+    let labels = json!({name("name"): "demo", name("worker-index"): "0", name("group-index"): "1", name("group-key"): key});
+    assert_eq!(Value::Object(leader.labels()), labels);
+    assert_eq!(leader.annotation("leader-name"), "-");
+    for index in ["1", "2"] {
+        let worker = Pod::worker(&format!("demo-1-{index}"), 3)
+            .label("group-key", &key)
+            .admit()
+            .unwrap();
+        let labels = json!({name("name"): "demo", name("worker-index"): index, name("group-index"): "1", name("group-key"): key});
+        assert_eq!(Value::Object(worker.labels()), labels);
+        assert_eq!(worker.annotation("leader-name"), "demo-1");
+    }
 }

@@ -1,5 +1,6 @@
 //! Every row of the tables in pods.md, as far as admission decides it.
 
+mod denials;
 mod gang;
 mod groups;
 mod placement;

@@ -23,7 +23,7 @@ fn terms(pod: &Admitted, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn pod_ex_1_leader_gets_both_terms() {
+fn pod_ex_1_ex_2_leader_gets_both_terms() {
     let pod = Pod::leader("demo-0", 2)
         .annotation("exclusive-topology", "rack")
         .admit()

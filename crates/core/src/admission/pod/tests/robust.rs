@@ -108,13 +108,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn adm_9_any_json_is_answered(pod in any_json(), environment in any_environment(), random in any::<u128>()) {
+    fn adm_any_json_is_answered(pod in any_json(), environment in any_environment(), random in any::<u128>()) {
         let request = Request { pod: &pod, namespace: "default", random };
         prop_assert_eq!(mutate(&request, &environment), Ok(None));
     }
 
     #[test]
-    fn adm_9_any_pod_is_denied_or_gets_a_patch_that_applies(
+    fn adm_any_pod_is_denied_or_gets_a_patch_that_applies(
         pod in any_pod(),
         environment in any_environment(),
         random in any::<u128>(),

@@ -5,7 +5,7 @@ use crate::admission::pod::Denial;
 
 /// C07, ENV-1, ENV-3, ENV-4: in containers and init containers alike, and only once.
 #[test]
-fn pod_env_1_c07_group_variables_come_first() {
+fn pod_env_1_env_3_kue_usr_1_chk_1_c07_group_variables_come_first() {
     let env = json!([
         {"name": "FOO", "value": "$(LWS_LEADER_ADDRESS):80"},
         {"name": "LWS_WORKER_INDEX", "value": "99"},
@@ -143,5 +143,23 @@ fn pod_net_2_addresses_of_both_identities() {
     assert_eq!(
         unique.variable("containers/0", "LWS_LEADER_ADDRESS"),
         format!("{host}.{host}.default")
+    );
+}
+
+#[test]
+fn pod_env_5_nothing_else_is_injected() {
+    let worker = Pod::worker("demo-0-1", 4)
+        .annotation("subgroup-size", "2")
+        .annotation("exclusive-topology", "rack");
+    let names: Vec<_> = worker
+        .admit()
+        .unwrap()
+        .env("containers/0")
+        .iter()
+        .map(|entry| entry.split('=').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        names,
+        ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"]
     );
 }
