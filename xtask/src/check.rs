@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
+use crate::coverage;
 use crate::crds;
 use crate::repository::{self, cargo};
 
@@ -15,8 +16,9 @@ pub struct Arguments {}
 pub type Check = (&'static str, fn() -> Result<()>);
 
 /// All checks, quickest first.
-pub const CHECKS: [Check; 3] = [
+pub const CHECKS: [Check; 4] = [
     ("format", format),
+    ("spec coverage", coverage::check_committed),
     ("crds", crds::check_committed),
     ("clippy", clippy),
 ];

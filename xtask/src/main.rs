@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod check;
 mod cluster;
+mod coverage;
 mod crds;
 mod demo;
 mod interrupt;
@@ -30,6 +31,8 @@ enum Command {
     Cluster(cluster::Arguments),
     /// Writes the CRDs into crds/, or checks that they are up to date.
     Crds(crds::Arguments),
+    /// Writes into docs/spec-coverage.md which tests show which rule, or checks that every rule has a test or a reason.
+    Coverage(coverage::Arguments),
     /// Runs the quick checks: format, clippy, generated files.
     Check(check::Arguments),
 }
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     };
     match outcome {
