@@ -71,6 +71,13 @@ impl Bench {
         self.report(&pod, status).await
     }
 
+    /// The containers of a pod that is kept while terminating have ended.
+    pub async fn end(&self, name: &str) -> Result<()> {
+        let pod = self.world().pod(name).clone();
+        let status = json!({"phase": "Failed", "conditions": conditions(&pod, "False")});
+        self.report(&pod, status).await
+    }
+
     /// HOLD: deletions of these pods do not finish.
     pub async fn hold(&self, names: &[&str]) -> Result<()> {
         for name in names {

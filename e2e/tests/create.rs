@@ -62,7 +62,7 @@ async fn size_one_has_leaders_only() -> Result<()> {
 }
 
 #[tokio::test]
-async fn zero_replicas_are_available() -> Result<()> {
+async fn c01_zero_replicas_are_available() -> Result<()> {
     on_shared_cluster(async |bench| {
         bench.create(Manifest::new("demo", 0, 2)).await?;
         bench.until_available("demo").await?;

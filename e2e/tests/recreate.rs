@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use lws_api::names::annotation;
+use lws_api::names::{BUDGET_FINALIZER, annotation};
 use lws_e2e::{Bench, Kind, Manifest, World, on_shared_cluster};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// UIDs by pod name.
 type Uids = BTreeMap<String, String>;
@@ -303,6 +303,83 @@ async fn starting_group_is_left_alone(set: Manifest) -> Result<()> {
         Ok(())
     })
     .await
+}
+
+#[tokio::test]
+async fn c22_group_stays_down_when_its_restart_budget_is_used_up() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        let set = Manifest::new("demo", 2, 2);
+        start(bench, set.group(json!({"maxGroupRestarts": 1}))).await?;
+        let before = uids(bench);
+        bench.restart("demo-0-1", "c").await?;
+        recreated_once(bench, &before).await?;
+        let second = uids(bench);
+        recover(bench).await?;
+        bench.restart("demo-0-1", "c").await?;
+        bench
+            .until("the group is given up", |world| {
+                let pods = world.group("demo", 0);
+                world.set("demo").is("Degraded") && pods.iter().all(|pod| pod.is_terminating())
+            })
+            .await?;
+        for pod in ["demo-0", "demo-0-1"] {
+            bench.end(pod).await?;
+        }
+        bench
+            .until("the group no longer counts as ready", |world| {
+                world.set("demo").number("/status/readyReplicas") == 1
+            })
+            .await?;
+        bench.settled().await?;
+        assert_retained(bench, &second);
+
+        bench.patch(Kind::Set, "demo", limit(5)).await?;
+        bench.settled().await?;
+        assert_retained(bench, &second);
+
+        recover(bench).await?;
+        recreated_once(bench, &second).await?;
+        let world = bench.world();
+        let set = world.set("demo");
+        assert_eq!(set.condition("Degraded"), Some("False"));
+        assert_eq!(set.annotation(annotation::GROUP_RESTART_COUNTS), None);
+        assert_eq!(world.uids("demo", 1), before[1]);
+        assert_eq!(world.revisions_of("demo").len(), 1);
+        assert_eq!(world.events("RecreateGroup").len(), 1);
+        Ok(())
+    })
+    .await
+}
+
+/// Asks for the recovery of group 0. Asked for before the group is given up, it has no effect.
+async fn recover(bench: &Bench) -> Result<()> {
+    bench
+        .annotate(Kind::Pod, "demo-0", json!({annotation::RECOVER: "true"}))
+        .await?;
+    Ok(())
+}
+
+fn limit(restarts: i64) -> Value {
+    json!({"spec": {"leaderWorkerTemplate": {"maxGroupRestarts": restarts}}})
+}
+
+/// Both pods of group 0 are kept while terminating; the set says so; group 1 runs.
+fn assert_retained(bench: &Bench, before: &[Uids; 2]) {
+    assert_eq!(&uids(bench), before);
+    let world = bench.world();
+    for pod in world.group("demo", 0) {
+        assert!(pod.is_terminating(), "{}", pod.name());
+        let finalizers = pod.at("/metadata/finalizers").to_string();
+        assert!(finalizers.contains(BUDGET_FINALIZER), "{finalizers}");
+    }
+    assert!(world.has_event("Warning", "ReplicaRestartBudgetExceeded", "group 0"));
+    let set = world.set("demo");
+    assert_eq!(set.true_conditions(), ["Degraded"]);
+    for condition in ["Available", "Progressing", "UpdateInProgress", "Degraded"] {
+        let reason = set.condition_entry(condition).map(|entry| &entry["reason"]);
+        let expected = json!("ReplicaRestartBudgetExceeded");
+        assert_eq!(reason, Some(&expected), "{condition}");
+    }
 }
 
 #[tokio::test]
