@@ -36,7 +36,7 @@ impl Bench {
         Api::namespaced_with(self.client(), self.namespace(), &kind.resource())
     }
 
-    fn api_of(&self, object: &Value) -> Result<(Option<Kind>, Api<DynamicObject>)> {
+    pub(crate) fn api_of(&self, object: &Value) -> Result<(Option<Kind>, Api<DynamicObject>)> {
         let text = |key: &str| object[key].as_str().context("an object without kind");
         let (version, name) = (text("apiVersion")?, text("kind")?);
         let watched = Kind::ALL.into_iter().find(|kind| {

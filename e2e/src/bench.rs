@@ -46,7 +46,7 @@ pub struct Bench {
 /// Runs a test in a namespace of the shared cluster.
 pub async fn on_shared_cluster(test: impl AsyncFnOnce(&Bench) -> Result<()>) -> Result<()> {
     let plant = tokio::task::spawn_blocking(Plant::shared).await??;
-    Bench::run(plant, test).await
+    Bench::run(plant, json!({"generateName": "t-"}), test).await
 }
 
 /// Runs a test on a cluster that is started for it.
@@ -54,14 +54,35 @@ pub async fn on_own_cluster(
     name: &'static str,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
+    start_own_cluster(name, json!({"generateName": "t-"}), test).await
+}
+
+/// Runs a test on a cluster that is started for it, in a namespace of this name.
+pub async fn on_own_cluster_in(
+    namespace: &str,
+    name: &'static str,
+    test: impl AsyncFnOnce(&Bench) -> Result<()>,
+) -> Result<()> {
+    start_own_cluster(name, json!({"name": namespace}), test).await
+}
+
+async fn start_own_cluster(
+    name: &'static str,
+    namespace: Value,
+    test: impl AsyncFnOnce(&Bench) -> Result<()>,
+) -> Result<()> {
     let _turn = OWN.lock().await;
     let plant = tokio::task::spawn_blocking(move || Plant::own(name)).await??;
-    Bench::run(Arc::new(plant), test).await
+    Bench::run(Arc::new(plant), namespace, test).await
 }
 
 impl Bench {
-    async fn run(plant: Arc<Plant>, test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
-        let bench = Self::start(plant).await?;
+    async fn run(
+        plant: Arc<Plant>,
+        namespace: Value,
+        test: impl AsyncFnOnce(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let bench = Self::start(plant, namespace).await?;
         let outcome = AssertUnwindSafe(test(&bench)).catch_unwind().await;
         if !matches!(outcome, Ok(Ok(()))) {
             println!("{}", bench.describe());
@@ -73,10 +94,10 @@ impl Bench {
         }
     }
 
-    async fn start(plant: Arc<Plant>) -> Result<Self> {
+    async fn start(plant: Arc<Plant>, namespace: Value) -> Result<Self> {
         let client = client(plant.target().kubeconfig()).await?;
         let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = serde_json::from_value(json!({"metadata": {"generateName": "t-"}}))?;
+        let namespace = serde_json::from_value(json!({"metadata": namespace}))?;
         let created = namespaces
             .create(&PostParams::default(), &namespace)
             .await?;

@@ -128,6 +128,16 @@ impl Plant {
         self.manager.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Stops a component of the control plane.
+    pub fn stop(&self, component: Component) -> Result<()> {
+        Ok(self.cluster.stop_component(component)?)
+    }
+
+    /// Starts a component that was stopped.
+    pub fn start(&self, component: Component) -> Result<()> {
+        Ok(self.cluster.start_component(component)?)
+    }
+
     /// The cluster as kubectl sees it.
     pub fn target(&self) -> &Target {
         &self.cluster

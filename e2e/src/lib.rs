@@ -11,6 +11,7 @@ mod act;
 mod audit;
 mod bench;
 mod cluster;
+mod golden;
 mod kubelet;
 mod manifest;
 mod object;
@@ -19,7 +20,7 @@ mod world;
 
 pub use act::Denial;
 pub use audit::{AuditLog, Request};
-pub use bench::{Bench, RESERVED, on_own_cluster, on_shared_cluster};
+pub use bench::{Bench, RESERVED, on_own_cluster, on_own_cluster_in, on_shared_cluster};
 pub use cluster::Plant;
 pub use manifest::Manifest;
 pub use object::{Kind, Object};

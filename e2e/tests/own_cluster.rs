@@ -4,4 +4,5 @@ mod crash;
 mod idle;
 mod large;
 mod restart;
+mod takeover;
 mod without_webhooks;
