@@ -199,20 +199,21 @@ fn pod_gate_5_a_stale_gate_list_is_not_written() {
     assert_ne!(world.object(Kind::StatefulSet, "x-2"), None::<&Value>);
 }
 
+/// What holds the leader back has the group's index, but none of the names that its workers will have.
 #[test]
 fn pod_gate_3_a_gated_leader_gets_its_service_and_no_workers() {
     let mut world = World::new(json!({"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}));
-    world.group(0);
+    world.leader(0, "r", 3);
     world.edit_pod(
         "x-0",
         json!({"spec": {"subdomain": "x-0", "schedulingGates": [{"name": REPLACEMENT_GATE}]}}),
     );
+    world.worker_set(0);
+    world.worker(0, 7, "r", 3);
     world.gone(Kind::StatefulSet, "x-0");
     assert_eq!(world.run("x-0").writes(), ["create Service x-0"]);
     assert_eq!(world.run("x-0").wake_seconds(), Some(10));
-    for worker in ["x-0-1", "x-0-2"] {
-        world.gone(Kind::Pod, worker);
-    }
+    world.gone(Kind::Pod, "x-0-7");
     assert_eq!(
         world.run("x-0").writes(),
         ["patch Pod x-0", "create StatefulSet x-0"]

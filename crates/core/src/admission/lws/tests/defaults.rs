@@ -139,7 +139,7 @@ fn kue_kq_10_nothing_else_is_created() {
 }
 
 #[test]
-fn adm_d_object_without_spec_gets_one_that_the_schema_refuses() {
+fn adm_d_1_object_without_spec_gets_one_that_the_schema_refuses() {
     let mut object = json!({"metadata": {"name": "demo"}});
     default(&mut object);
     assert_eq!(object["spec"]["replicas"], 1);

@@ -179,7 +179,7 @@ fn pod_sg_1_sg_2_lws_api_10_c08_subgroup_indexes() {
 }
 
 #[test]
-fn pod_pa_integration_cases() {
+fn pod_pa_3_pa_4_integration_cases() {
     let leader = Pod::leader("test-1", 5)
         .annotation("subgroup-size", "4")
         .admit()

@@ -456,7 +456,7 @@ fn pod_tpu_3_hash_hosts_follow_the_host_name() {
 }
 
 #[test]
-fn pod_tpu_unusable_subgroup_numbers_are_denied() {
+fn pod_tpu_10_unusable_subgroup_numbers_are_denied() {
     for (size, index) in [
         ("x", "0"),
         ("0", "0"),
