@@ -388,6 +388,18 @@ fn ord_rt_21_budget_that_resolves_to_nothing() {
         .row((2, 0), "NN", (0, 2));
 }
 
+/// An exhausted group counts as unavailable like any other.
+#[test]
+fn fail_tl_13_partition_with_an_exhausted_group() {
+    table(2, 1, 0)
+        .row((2, 2), "Oo", (1, 2))
+        .row((2, 2), "oO", (2, 2));
+    table(2, 2, 0).row((2, 2), "oO", (0, 2));
+    table(2, 1, 1)
+        .row((3, 2), "oOn", (2, 3))
+        .row((3, 2), "oON", (0, 3));
+}
+
 #[test]
 fn ord_51_wanted_groups_that_are_missing_not_ready_or_not_updated() {
     for (wanted, groups, expected) in [

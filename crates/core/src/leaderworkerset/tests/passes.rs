@@ -64,7 +64,7 @@ fn ord_20_21_first_pass_creates_everything_in_order() {
 }
 
 #[test]
-fn krs_57_settled_set_causes_no_write() {
+fn ord_60_krs_57_settled_set_causes_no_write() {
     let pass = pass(&settled(demo_with(json!({})), (2, 0), "NN"));
     assert_eq!(
         (
@@ -78,7 +78,7 @@ fn krs_57_settled_set_causes_no_write() {
 }
 
 #[test]
-fn krs_57_any_change_of_the_live_object_is_applied_over() {
+fn ord_60_krs_57_any_change_of_the_live_object_is_applied_over() {
     let changes: [fn(&mut crate::model::StatefulSet); 5] = [
         |set| set.meta.generation += 1,
         |set| set.metadata_hash += 1,
@@ -102,7 +102,7 @@ fn krs_57_any_change_of_the_live_object_is_applied_over() {
 }
 
 #[test]
-fn krs_57_only_a_write_of_this_pass_is_remembered() {
+fn ord_60_krs_57_only_a_write_of_this_pass_is_remembered() {
     let created = pass(&bare(demo_with(json!({})))).report.applied.unwrap();
     assert_eq!(
         (created.uid.as_str(), created.generation),

@@ -103,11 +103,21 @@ fn pod_ex_3_group_term_first_and_only_on_leaders() {
 
 #[test]
 fn pod_ex_4_excluded_leader_has_no_subgroup_terms() {
-    let pod = Pod::leader("demo-0", 5)
-        .annotation("subgroup-size", "2")
-        .annotation("subgroup-policy-type", "LeaderExcluded")
-        .annotation("subgroup-exclusive-topology", "host");
-    assert!(terms(&pod.admit().unwrap(), "podAffinity").is_empty());
+    let excluded = |pod: Pod| {
+        let pod = pod
+            .annotation("subgroup-size", "2")
+            .annotation("subgroup-policy-type", "LeaderExcluded")
+            .annotation("subgroup-exclusive-topology", "host");
+        pod.admit().unwrap()
+    };
+    let leader = excluded(Pod::leader("demo-0", 5));
+    assert_eq!(leader.value.pointer("/spec/affinity"), None);
+    for (worker, subgroup) in [("demo-0-1", "0"), ("demo-0-2", "0"), ("demo-0-3", "1")] {
+        let worker = excluded(Pod::worker(worker, 5));
+        let (together, apart) = pair("host", "subgroup-key", &subgroup_key("demo-0", subgroup));
+        assert_eq!(terms(&worker, "podAffinity"), [together]);
+        assert_eq!(terms(&worker, "podAntiAffinity"), [apart]);
+    }
 }
 
 #[test]
