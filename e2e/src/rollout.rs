@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use lws_api::names::{annotation, label};
+use serde_json::Value;
 
 use crate::world::{Verb, World, group_index};
-use crate::{Bench, Kind, Object};
+use crate::{Bench, Kind, Manifest, Object};
 
 /// More settled points than any rollout of a test has.
 const MAX_STEPS: usize = 40;
@@ -56,6 +57,17 @@ impl World {
         fewest
     }
 
+    /// Asserts that nothing of a rollout is left, and nothing of other sets is there.
+    pub fn assert_at_rest(&self, set: &str, replicas: i64) {
+        assert_eq!(self.groups(set), (0..replicas).collect());
+        assert_eq!(self.revisions_of(set).len(), 1);
+        let wanted = replicas.to_string();
+        let leaders = self.stateful_set(set);
+        assert_eq!(leaders.annotation(annotation::REPLICAS), Some(&*wanted));
+        let sets = usize::try_from(replicas).unwrap_or_default() + 1;
+        assert_eq!(self.names(Kind::StatefulSet).len(), sets);
+    }
+
     /// The highest group that has a pod that is not ready.
     pub fn highest_unready_group(&self, set: &str) -> Option<i64> {
         self.pods_of(set)
@@ -63,6 +75,14 @@ impl World {
             .filter_map(group_index)
             .max()
     }
+}
+
+/// How many pods a set consists of.
+fn pods(set: &Manifest) -> usize {
+    let spec = &set.json()["spec"];
+    let number = |value: &Value| value.as_u64().and_then(|value| usize::try_from(value).ok());
+    let replicas = number(&spec["replicas"]).unwrap_or_default();
+    replicas * number(&spec["leaderWorkerTemplate"]["size"]).unwrap_or_default()
 }
 
 /// The pods of a set, followed through its history.
@@ -106,6 +126,22 @@ fn is_ready_group(pods: &BTreeMap<&str, &Object>) -> bool {
 }
 
 impl Bench {
+    /// Creates a set whose pods the test runs, and makes all of its groups ready.
+    pub async fn start_by_hand(&self, set: Manifest) -> Result<()> {
+        let (name, pods) = (set.name().to_owned(), pods(&set));
+        self.create(set.manual()).await?;
+        self.until("all pods exist", |world| {
+            world.pods_of(&name).count() == pods
+        })
+        .await?;
+        let groups = self.world().groups(&name);
+        for group in groups {
+            self.make_group_ready(&name, group).await?;
+        }
+        self.until_available(&name).await?;
+        self.settled().await
+    }
+
     /// H order: after each settled point the highest group that is not ready is made ready, until all are.
     pub async fn play(&self, set: &str) -> Result<()> {
         for _ in 0..MAX_STEPS {

@@ -14,53 +14,12 @@ struct Row {
     fewest_ready: usize,
 }
 
-/// Creates a set and makes all of its groups ready.
-async fn start(bench: &Bench, set: Manifest) -> Result<()> {
-    let (name, pods) = (set.name().to_owned(), pods(&set));
-    bench.create(set.manual()).await?;
-    bench
-        .until("all pods exist", |world| {
-            world.pods_of(&name).count() == pods
-        })
-        .await?;
-    let groups = bench.world().groups(&name);
-    for group in groups {
-        bench.make_group_ready(&name, group).await?;
-    }
-    bench.until_available(&name).await?;
-    bench.settled().await
-}
-
-fn pods(set: &Manifest) -> usize {
-    let spec = &set.json()["spec"];
-    let number = |value: &Value| value.as_u64().and_then(|value| usize::try_from(value).ok());
-    let replicas = number(&spec["replicas"]).unwrap_or_default();
-    replicas * number(&spec["leaderWorkerTemplate"]["size"]).unwrap_or_default()
-}
-
-/// Nothing of a rollout is left.
-fn assert_at_rest(bench: &Bench, replicas: i64) {
-    let world = bench.world();
-    assert_eq!(world.groups("demo"), (0..replicas).collect());
-    assert_eq!(world.revisions_of("demo").len(), 1);
-    let leaders = world.stateful_set("demo");
-    let wanted = replicas.to_string();
-    assert_eq!(
-        leaders.annotation(annotation::REPLICAS),
-        Some(wanted.as_str())
-    );
-    let sets = usize::try_from(replicas).unwrap_or_default() + 1;
-    assert_eq!(world.names(Kind::StatefulSet).len(), sets);
-}
-
 async fn check(row: Row) -> Result<()> {
     on_shared_cluster(async |bench| {
         let set = Manifest::new("demo", row.replicas, 2);
-        start(
-            bench,
-            set.budget(row.max_surge.into(), row.max_unavailable.into()),
-        )
-        .await?;
+        bench
+            .start_by_hand(set.budget(row.max_surge.into(), row.max_unavailable.into()))
+            .await?;
         let mark = bench.mark();
         bench.update_image("demo", "nginx:1.28").await?;
         bench.play("demo").await?;
@@ -83,7 +42,7 @@ async fn check(row: Row) -> Result<()> {
             let has_surged = !world.seen_uids(Kind::Pod, &surge).is_empty();
             assert_eq!(has_surged, row.max_surge > 0);
         }
-        assert_at_rest(bench, row.replicas);
+        bench.world().assert_at_rest("demo", row.replicas);
         Ok(())
     })
     .await
@@ -164,7 +123,7 @@ async fn c10_one_unavailable_of_two() -> Result<()> {
 #[tokio::test]
 async fn c10_progress_is_announced() -> Result<()> {
     on_shared_cluster(async |bench| {
-        start(bench, Manifest::new("demo", 2, 1)).await?;
+        bench.start_by_hand(Manifest::new("demo", 2, 1)).await?;
         bench.update_image("demo", "nginx:1.28").await?;
         bench.play("demo").await?;
         bench.until_available("demo").await?;
@@ -196,7 +155,7 @@ async fn check_broken(surge: i64, unavailable: i64, sequence: &[(i64, i64)]) -> 
         bench.until_available("demo").await?;
         bench.settled().await?;
         assert_eq!(bench.world().rollout("demo", mark), sequence);
-        assert_at_rest(bench, 4);
+        bench.world().assert_at_rest("demo", 4);
         Ok(())
     })
     .await
@@ -301,7 +260,7 @@ async fn c12_partition_keeps_the_lower_groups_old() -> Result<()> {
         for pod in bench.world().pods_of("demo") {
             assert_eq!(pod.container("c")["image"], "nginx:1.28", "{}", pod.name());
         }
-        assert_at_rest(bench, 4);
+        bench.world().assert_at_rest("demo", 4);
         Ok(())
     })
     .await
@@ -311,7 +270,7 @@ async fn c12_partition_keeps_the_lower_groups_old() -> Result<()> {
 async fn c13_scaling_does_not_surge() -> Result<()> {
     on_shared_cluster(async |bench| {
         let set = Manifest::new("demo", 2, 2).budget(1.into(), 0.into());
-        start(bench, set).await?;
+        bench.start_by_hand(set).await?;
         let before = bench.world().all_uids("demo");
         let mark = bench.mark();
         bench.scale("demo", 3).await?;
@@ -342,7 +301,7 @@ async fn c13_scaling_does_not_surge() -> Result<()> {
             now.iter().all(|(pod, uid)| before.get(pod) == Some(uid)),
             "group 0 stays"
         );
-        assert_at_rest(bench, 1);
+        bench.world().assert_at_rest("demo", 1);
         Ok(())
     })
     .await
@@ -351,11 +310,9 @@ async fn c13_scaling_does_not_surge() -> Result<()> {
 #[tokio::test]
 async fn c13_scaling_up_with_an_update_brings_new_groups_first() -> Result<()> {
     on_shared_cluster(async |bench| {
-        start(
-            bench,
-            Manifest::new("demo", 2, 2).budget(1.into(), 0.into()),
-        )
-        .await?;
+        bench
+            .start_by_hand(Manifest::new("demo", 2, 2).budget(1.into(), 0.into()))
+            .await?;
         let mark = bench.mark();
         let manifest = Manifest::new("demo", 3, 2).budget(1.into(), 0.into());
         bench
@@ -373,7 +330,7 @@ async fn c13_scaling_up_with_an_update_brings_new_groups_first() -> Result<()> {
             assert_eq!(world.fewest_ready_groups("demo", mark), 2);
             assert_eq!(world.seen_uids(Kind::Pod, "demo-2").len(), 1, "born new");
         }
-        assert_at_rest(bench, 3);
+        bench.world().assert_at_rest("demo", 3);
         Ok(())
     })
     .await
@@ -382,7 +339,7 @@ async fn c13_scaling_up_with_an_update_brings_new_groups_first() -> Result<()> {
 #[tokio::test]
 async fn c14_good_image_after_a_bad_one_needs_no_help() -> Result<()> {
     on_shared_cluster(async |bench| {
-        start(bench, Manifest::new("demo", 2, 2)).await?;
+        bench.start_by_hand(Manifest::new("demo", 2, 2)).await?;
         let group = bench.world().uids("demo", 0);
         let mark = bench.mark();
         bench.update_image("demo", "nginx:broken").await?;
@@ -406,131 +363,7 @@ async fn c14_good_image_after_a_bad_one_needs_no_help() -> Result<()> {
             assert_eq!(world.rollout("demo", mark), [(2, 2), (2, 1), (2, 0)]);
             assert_eq!(world.fewest_ready_groups("demo", mark), 1);
         }
-        assert_at_rest(bench, 2);
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn c15_old_group_is_rebuilt_from_its_own_revision() -> Result<()> {
-    on_shared_cluster(async |bench| {
-        start(bench, Manifest::new("demo", 2, 2)).await?;
-        let key = |pod: &str| {
-            bench
-                .world()
-                .pod(pod)
-                .label(label::REVISION)
-                .map(str::to_owned)
-        };
-        let old = key("demo-0");
-        bench
-            .replace_spec(Manifest::new("demo", 2, 3).manual().image("nginx:1.28"))
-            .await?;
-        bench
-            .until("group 1 is new", |world| world.has(Kind::Pod, "demo-1-2"))
-            .await?;
-        bench.settled().await?;
-        let group = bench.world().uids("demo", 0);
-        bench.delete(Kind::Pod, "demo-0").await?;
-        bench
-            .until("group 0 is made anew", |world| {
-                world.is_replaced("demo", 0, &group)
-            })
-            .await?;
-        bench.settled().await?;
-        {
-            let world = bench.world();
-            let leader = world.pod("demo-0");
-            assert_eq!(leader.label(label::REVISION).map(str::to_owned), old);
-            assert_eq!(leader.annotation(annotation::SIZE), Some("2"));
-            let workers = world.stateful_set("demo-0");
-            assert_eq!(workers.at("/spec/replicas"), 1);
-            assert_eq!(workers.label(label::REVISION).map(str::to_owned), old);
-            assert_eq!(workers.template_container("c")["image"], "nginx:1.27");
-            for pod in world.group("demo", 0) {
-                assert_eq!(pod.container("c")["image"], "nginx:1.27");
-                assert_eq!(pod.variables("c")[1], "LWS_GROUP_SIZE=2");
-            }
-            assert!(!world.has(Kind::Pod, "demo-0-2"));
-            assert_eq!(world.stateful_set("demo-1").at("/spec/replicas"), 2);
-            for pod in world.group("demo", 1) {
-                assert_eq!(pod.container("c")["image"], "nginx:1.28");
-                assert_eq!(pod.variables("c")[1], "LWS_GROUP_SIZE=3");
-            }
-        }
-        bench.play("demo").await?;
-        bench.until_available("demo").await?;
-        bench.settled().await?;
-        assert_eq!(bench.world().pods_of("demo").count(), 6);
-        assert_at_rest(bench, 2);
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn c17_resize_rolls_group_by_group() -> Result<()> {
-    on_shared_cluster(async |bench| {
-        let policy = json!({"subGroupPolicy": {"subGroupSize": 3}});
-        start(bench, Manifest::new("demo", 2, 6).group(policy)).await?;
-        let size = |size: i64| json!({"spec": {"leaderWorkerTemplate": {"size": size}}});
-        for bad in [5, 2] {
-            let denial = bench.patch_refused(Kind::Set, "demo", size(bad)).await?;
-            denial.names("spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize", "");
-        }
-        let mark = bench.mark();
-        bench.patch(Kind::Set, "demo", size(7)).await?;
-        bench
-            .until("group 1 is new", |world| world.has(Kind::Pod, "demo-1-6"))
-            .await?;
-        bench.settled().await?;
-        {
-            let world = bench.world();
-            assert_eq!(world.stateful_set("demo-1").at("/spec/replicas"), 6);
-            assert_eq!(world.pod("demo-1-6").variables("c")[1], "LWS_GROUP_SIZE=7");
-            assert_eq!(world.stateful_set("demo-0").at("/spec/replicas"), 5);
-            assert_eq!(world.pod("demo-0").variables("c")[1], "LWS_GROUP_SIZE=6");
-        }
-        bench.play("demo").await?;
-        bench.until_available("demo").await?;
-        bench.settled().await?;
-        {
-            let world = bench.world();
-            assert_eq!(world.rollout("demo", mark), [(2, 2), (2, 1), (2, 0)]);
-            for set in ["demo-0", "demo-1"] {
-                assert_eq!(
-                    world.seen_uids(Kind::StatefulSet, set).len(),
-                    2,
-                    "{set} is replaced"
-                );
-                let scaled = world.history().iter().any(|change| {
-                    let object = &change.object;
-                    object.name() == set
-                        && change.kind == Kind::StatefulSet
-                        && object.number("/metadata/generation") > 2
-                });
-                assert!(!scaled, "{set} is never scaled in place");
-            }
-        }
-        assert_at_rest(bench, 2);
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn c17_resize_to_one_leaves_no_workers() -> Result<()> {
-    on_shared_cluster(async |bench| {
-        start(bench, Manifest::new("solo", 2, 3)).await?;
-        let size = json!({"spec": {"leaderWorkerTemplate": {"size": 1}}});
-        bench.patch(Kind::Set, "solo", size).await?;
-        bench.play("solo").await?;
-        bench.until_available("solo").await?;
-        bench.settled().await?;
-        let world = bench.world();
-        assert_eq!(world.names(Kind::StatefulSet), ["solo"]);
-        assert_eq!(world.names(Kind::Pod), ["solo-0", "solo-1"]);
+        bench.world().assert_at_rest("demo", 2);
         Ok(())
     })
     .await

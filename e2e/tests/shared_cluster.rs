@@ -11,6 +11,7 @@ mod names;
 mod placement;
 mod recreate;
 mod refusal;
+mod resize;
 mod revision;
 mod rollout;
 mod scale;
