@@ -79,9 +79,12 @@ impl Budget {
     }
 }
 
+/// Which way a percentage is rounded.
 #[derive(Clone, Copy)]
-enum Round {
+pub(crate) enum Round {
+    /// What may be missing.
     Down,
+    /// What may be there in addition.
     Up,
 }
 
@@ -95,23 +98,28 @@ fn resolve(
     of: u32,
     round: Round,
 ) -> Result<u32, BudgetError> {
+    resolved(value, of, round).ok_or_else(|| BudgetError {
+        field,
+        text: match value {
+            IntOrString::Int(number) => number.to_string(),
+            IntOrString::String(text) => text.clone(),
+        },
+    })
+}
+
+/// A number, or a percentage of `of`; what is negative counts as zero, and what is neither is `None`.
+pub(crate) fn resolved(value: &IntOrString, of: u32, round: Round) -> Option<u32> {
     let text = match value {
-        IntOrString::Int(number) => return Ok(not_negative(*number)),
+        IntOrString::Int(number) => return Some(not_negative(*number)),
         IntOrString::String(text) => text,
     };
-    let percent = text
-        .strip_suffix('%')
-        .and_then(|number| number.parse::<i32>().ok());
-    let percent = percent.ok_or_else(|| BudgetError {
-        field,
-        text: text.clone(),
-    })?;
+    let percent: i32 = text.strip_suffix('%')?.parse().ok()?;
     let scaled = u64::from(not_negative(percent)) * u64::from(of);
     let number = match round {
         Round::Down => scaled / 100,
         Round::Up => scaled.div_ceil(100),
     };
-    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    Some(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// What the leader set has before this pass writes.

@@ -41,7 +41,7 @@ fn size(row: &Row) -> u64 {
 }
 
 /// PLN-10: complete parked revisions reduce what the target needs now; each role still gets a first group.
-fn phase_target(row: &Row) -> u64 {
+pub(super) fn phase_target(row: &Row) -> u64 {
     let desired = row.role.desired;
     let needed = desired.saturating_sub(row.parked_usable);
     needed.max(desired.min(1)).max(row.target.spec)

@@ -3,8 +3,10 @@
 //! Decides for one slice, from the numbers in a [`Rollout`] alone; names, objects and time are the caller's. Every vector has one entry per plan role
 //! (ROL-4); a role without a child counts as zero. Old counts never rise; target counts fall only under `AdvanceRollout`.
 
+mod check;
 mod drain;
 mod growth;
+mod rehearsal;
 mod selection;
 mod shrink;
 mod step;
@@ -13,6 +15,8 @@ mod window;
 
 use lws_api::disaggregatedset::DuringRollout;
 
+pub use check::{Violation, check};
+pub use rehearsal::{Rehearsal, Scene, rehearse};
 pub use selection::{Decision, decide};
 
 /// What is wanted of one plan role in one slice, and what the target revision has of it.

@@ -139,7 +139,8 @@ impl Slice {
 
     /// One reconcile; says what it was, as the tables do.
     pub fn reconcile(&mut self) -> String {
-        let decision = decide(&self.rollout());
+        let rollout = self.rollout();
+        let decision = decide(&rollout);
         let living: Vec<usize> = (0..self.old.len())
             .filter(|index| self.old[*index].is_some())
             .collect();
@@ -148,6 +149,7 @@ impl Slice {
             Decision::Settling => "settling".to_owned(),
             Decision::Blocked => "blocked".to_owned(),
             Decision::Step(step) => {
+                assert_eq!(check(&rollout, &step), Ok(()));
                 let active = step.active.map(|index| {
                     let old = self.old[living[index]].as_mut().unwrap();
                     old.spec = step.old;

@@ -2,4 +2,6 @@
 
 mod changes;
 mod fixture;
+mod observations;
+mod properties;
 mod tables;

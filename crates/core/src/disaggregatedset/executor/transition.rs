@@ -1,0 +1,240 @@
+//! A rollout of one slice (ROL-1 … ROL-17): what to do before and after the planner is asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::plan_roles::{PlanRole, plan_roles};
+use super::revisions::{ByRole, Old, Revisions};
+use super::{Act, Child, Event, Pass, Rest, Scale, Slice};
+use crate::disaggregatedset::planner::{self, Decision, Groups, Kind, Rollout, Step, Violation};
+use crate::disaggregatedset::targets::LeafKey;
+
+/// The reason while the readiness of a child is not known.
+const PENDING: &str = "waiting for observation";
+
+/// ROL-2 … ROL-12 and the clean-up of drained revisions.
+pub(super) fn pass(slice: &Slice) -> Pass {
+    let transition = Transition {
+        slice,
+        revisions: Revisions::of(slice),
+    };
+    let mut draft = Draft::default();
+    transition.repair_baselines(&mut draft);
+    if !transition.complete_target(&mut draft) {
+        return draft.unfinished(Rest::GoesOn);
+    }
+    let roles = plan_roles(slice, &transition.revisions);
+    transition.follow_targets(&roles, &mut draft);
+    let Some(rollout) = transition.rollout(&roles) else {
+        draft.blocked(PENDING);
+        return draft.unfinished(Rest::IsLeft);
+    };
+    let decision = planner::decide(&rollout);
+    let is_complete = decision == Decision::Complete;
+    match decision {
+        Decision::Complete => draft.events.push(Event::Completed),
+        Decision::Settling => {}
+        Decision::Blocked => draft.blocked(&transition.waited_for(&roles, &rollout)),
+        Decision::Step(step) => match planner::check(&rollout, &step) {
+            Ok(()) => transition.apply(&step, &roles, &mut draft),
+            Err(violation) => draft.fault = Some(violation),
+        },
+    }
+    transition.clean_up(is_complete, &mut draft);
+    if is_complete {
+        draft.finished()
+    } else {
+        draft.unfinished(Rest::IsLeft)
+    }
+}
+
+/// What a pass has come to so far.
+#[derive(Default)]
+struct Draft {
+    /// Baselines to write, by child; one that is scaled as well is written once.
+    baselines: BTreeMap<Arc<str>, u64>,
+    acts: Vec<Act>,
+    events: Vec<Event>,
+    fault: Option<Violation>,
+}
+
+impl Draft {
+    fn blocked(&mut self, reason: &str) {
+        let reason = reason.to_owned();
+        self.events.push(Event::DrainBlocked { reason });
+    }
+
+    fn scale(&mut self, child: &Child, to: u64) {
+        let replicas = Scale {
+            from: child.spec,
+            to,
+            is_told: true,
+        };
+        self.acts.push(Act::Update {
+            child: child.name.clone(),
+            initial: self.baselines.remove(&child.name),
+            replicas: Some(replicas),
+        });
+    }
+
+    fn unfinished(self, on_failure: Rest) -> Pass {
+        let is_unfinished = true;
+        self.pass(on_failure, is_unfinished)
+    }
+
+    fn finished(self) -> Pass {
+        let is_unfinished = false;
+        self.pass(Rest::IsLeft, is_unfinished)
+    }
+
+    /// Baselines come first, so that a crash in the middle leaves none behind what the counts already follow.
+    fn pass(self, on_failure: Rest, is_unfinished: bool) -> Pass {
+        let baselines = self.baselines.into_iter();
+        let baselines = baselines.map(|(child, replicas)| Act::Update {
+            child,
+            initial: Some(replicas),
+            replicas: None,
+        });
+        Pass {
+            acts: baselines.chain(self.acts).collect(),
+            on_failure,
+            events: self.events,
+            is_unfinished,
+            fault: self.fault,
+        }
+    }
+}
+
+struct Transition<'a> {
+    slice: &'a Slice,
+    revisions: Revisions<'a>,
+}
+
+impl Transition<'_> {
+    /// ROL-2: an old child without a usable baseline gets its replicas for one.
+    fn repair_baselines(&self, draft: &mut Draft) {
+        let old = self.revisions.old.iter();
+        let children = old.flat_map(|old| &old.children);
+        for child in children.filter(|child| child.initial.is_none()) {
+            draft.baselines.insert(child.name.clone(), child.spec);
+            draft.events.push(Event::InitialReplicasMissing {
+                child: child.name.clone(),
+                replicas: child.spec,
+            });
+        }
+    }
+
+    /// ROL-3, ROL-16: whether every current role has a child of the target revision to plan with.
+    fn complete_target(&self, draft: &mut Draft) -> bool {
+        let found = &self.revisions.target;
+        let missing = self.slice.roles.iter();
+        let missing = missing.filter(|target| !found.contains_key(&target.role));
+        draft.acts.extend(missing.map(|target| Act::Create {
+            role: target.role.clone(),
+            starting: 0,
+            intended: target.replicas,
+        }));
+        if found.is_empty() && !draft.acts.is_empty() {
+            draft.events.push(Event::Started);
+        }
+        draft.acts.is_empty() && !found.values().any(|child| child.is_terminating)
+    }
+
+    /// ROL-6: the baseline of the target follows what is wanted, so that it is right once the revision is old.
+    fn follow_targets(&self, roles: &[PlanRole<'_>], draft: &mut Draft) {
+        for (role, child) in &self.revisions.target {
+            let of_role = roles.iter().filter(|planned| planned.key.role == **role);
+            let wanted = of_role.map(|planned| planned.desired).sum();
+            if child.initial != Some(wanted) {
+                draft.baselines.insert(child.name.clone(), wanted);
+            }
+        }
+    }
+
+    /// ROL-7: what the planner is asked; `None` while an observation is pending.
+    fn rollout(&self, roles: &[PlanRole<'_>]) -> Option<Rollout> {
+        let planned = roles.iter().map(PlanRole::planned);
+        let share = |old: &Old<'_>| roles.iter().map(|role| role.share(&old.by_role)).collect();
+        Some(Rollout {
+            policy: self.slice.policy,
+            roles: planned.collect::<Option<_>>()?,
+            old: self
+                .revisions
+                .old
+                .iter()
+                .map(share)
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// ROL-12: first the reductions of the old revision in plan order, then the target.
+    fn apply(&self, step: &Step, roles: &[PlanRole<'_>], draft: &mut Draft) {
+        let active = step.active.and_then(|index| self.revisions.old.get(index));
+        let drained = active.map_or_else(Vec::new, |old| changes(roles, &old.by_role, &step.old));
+        let grown = changes(roles, &self.revisions.target, &step.target);
+        let keys = |changes: &[Change<'_>]| changes.iter().map(|of| of.key.to_string()).collect();
+        match (step.kind, active) {
+            (Kind::Bootstrap, _) => draft.events.push(Event::BootstrapSurge {
+                roles: keys(&grown),
+            }),
+            (Kind::Fallback, Some(old)) => draft.events.push(Event::AvailabilityFallback {
+                revision: old.revision.clone(),
+                roles: keys(&drained),
+            }),
+            (Kind::Ordinary | Kind::Fallback | Kind::GrowOnly, _) => {}
+        }
+        for change in drained.into_iter().chain(grown) {
+            draft.scale(change.child, change.to);
+        }
+    }
+
+    /// ROL-11: roles of the target that are not ready, with what they have and need.
+    fn waited_for(&self, roles: &[PlanRole<'_>], rollout: &Rollout) -> String {
+        let waiting = roles.iter().zip(&rollout.roles);
+        let waiting = waiting.filter(|(_, planned)| planned.target.committed < planned.target.spec);
+        let waiting = waiting.map(|(role, planned)| {
+            let Groups {
+                spec, committed, ..
+            } = planned.target;
+            format!("{}: {committed}/{spec}", role.key)
+        });
+        let waiting: Vec<String> = waiting.collect();
+        if waiting.is_empty() {
+            "no role may change yet".to_owned()
+        } else {
+            waiting.join(", ")
+        }
+    }
+
+    /// CLN-1 … CLN-3: until the end the newest drained revision marks the running transition, unless another one still has replicas.
+    fn clean_up(&self, is_complete: bool, draft: &mut Draft) {
+        let (drained, alive): (Vec<&Old<'_>>, Vec<&Old<'_>>) =
+            self.revisions.old.iter().partition(|old| old.is_drained());
+        let kept = usize::from(alive.is_empty() && !is_complete);
+        let obsolete = drained.into_iter().skip(kept);
+        let children = obsolete.flat_map(|old| &old.children);
+        draft.acts.extend(children.map(|child| Act::Delete {
+            child: child.name.clone(),
+        }));
+    }
+}
+
+/// A count of a child that changes.
+struct Change<'a> {
+    key: &'a LeafKey,
+    child: &'a Child,
+    to: u64,
+}
+
+fn changes<'a>(roles: &'a [PlanRole<'_>], by_role: &ByRole<'a>, counts: &[u64]) -> Vec<Change<'a>> {
+    let counts = roles.iter().zip(counts);
+    let changes = counts.filter_map(|(role, count)| {
+        let child = *by_role.get(&role.key.role)?;
+        (child.spec != *count).then_some(Change {
+            key: &role.key,
+            child,
+            to: *count,
+        })
+    });
+    changes.collect()
+}
