@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http_body_util::BodyExt;
-use lws_core::admission::{Environment, Findings, lws, pod, unavailable};
+use lws_core::admission::{Environment, Findings, disaggregatedset, lws, pod};
 use rustls::crypto::{CryptoProvider, SecureRandom};
 use serde_json::{Value, json};
 use tracing::{debug, error, info};
@@ -91,21 +91,26 @@ fn default_lws(_admission: &Admission, request: &Request) -> Verdict {
 }
 
 fn validate_lws(admission: &Admission, request: &Request) -> Verdict {
+    validate(admission, request, lws::validate)
+}
+
+fn validate_disaggregated_set(admission: &Admission, request: &Request) -> Verdict {
+    validate(admission, request, disaggregatedset::validate)
+}
+
+fn validate(
+    admission: &Admission,
+    request: &Request,
+    rules: fn(&Value, Option<&Value>, &Environment) -> Findings,
+) -> Verdict {
     let old = match request.operation {
         Operation::Create => None,
         Operation::Update => Some(&request.old_object),
         Operation::Delete | Operation::Connect => return allowed(),
     };
     with_object(request, |object| {
-        judge(&lws::validate(object, old, &admission.environment.load()))
+        judge(&rules(object, old, &admission.environment.load()))
     })
-}
-
-fn validate_disaggregated_set(_admission: &Admission, request: &Request) -> Verdict {
-    match request.operation {
-        Operation::Create => judge(&unavailable::disaggregated_set()),
-        Operation::Update | Operation::Delete | Operation::Connect => allowed(),
-    }
 }
 
 fn complete_pod(admission: &Admission, request: &Request) -> Verdict {

@@ -9,6 +9,8 @@ pub const DS_GROUP: &str = "disaggregatedset.x-k8s.io";
 pub const FIELD_MANAGER: &str = "lws";
 /// Reporting controller of events about a LeaderWorkerSet (ORD-115).
 pub const REPORTING_CONTROLLER: &str = "leaderworkerset";
+/// Reporting controller of events about a DisaggregatedSet.
+pub const DS_REPORTING_CONTROLLER: &str = "disaggregatedset";
 
 /// Labels (API 5.1).
 pub mod label {
@@ -106,6 +108,54 @@ pub mod env {
     pub const TPU_PROCESS_ADDRESSES: &str = "TPU_PROCESS_ADDRESSES";
     /// Port of a TPU container.
     pub const TPU_PROCESS_PORT: &str = "TPU_PROCESS_PORT";
+}
+
+/// Labels of what belongs to a DisaggregatedSet (its API 7.1).
+pub mod ds_label {
+    /// Name of the DisaggregatedSet.
+    pub const NAME: &str = "disaggregatedset.x-k8s.io/name";
+    /// Name of the role.
+    pub const ROLE: &str = "disaggregatedset.x-k8s.io/role";
+    /// Index of the slice, decimal from `0`.
+    pub const SLICE: &str = "disaggregatedset.x-k8s.io/slice";
+    /// Revision, 8 hex digits.
+    pub const REVISION: &str = "disaggregatedset.x-k8s.io/revision";
+    /// Name of the sub-role, on the pods of an assigned group and on its scaler.
+    pub const SUBROLE: &str = "disaggregatedset.x-k8s.io/subrole";
+    /// What the controller sets on child sets and their pods.
+    pub const INJECTED: [&str; 4] = [NAME, ROLE, SLICE, REVISION];
+}
+
+/// Annotations of a DisaggregatedSet and of its child sets (its API 7.2).
+pub mod ds_annotation {
+    /// Intended groups of the role in that revision, on a child set.
+    pub const INITIAL_REPLICAS: &str = "disaggregatedset.x-k8s.io/initial-replicas";
+    /// The revision value that a child set stands for.
+    pub const CONTENT_HASH: &str = "disaggregatedset.x-k8s.io/content-hash";
+    /// Which values the revisions of a set are (REV-6).
+    pub const REVISION_HASH_VERSION: &str = "disaggregatedset.x-k8s.io/revision-hash-version";
+    /// Issued counts of the sub-roles, on a child set.
+    pub const SUBROLE_REPLICAS: &str = "disaggregatedset.x-k8s.io/subrole-replicas";
+    /// Intended counts of the sub-roles in that revision, on a child set.
+    pub const INITIAL_SUBROLE_REPLICAS: &str = "disaggregatedset.x-k8s.io/initial-subrole-replicas";
+    /// Accepted counts of a shrink that is under way, on a child set.
+    pub const SUBROLE_PLAN: &str = "disaggregatedset.x-k8s.io/subrole-plan";
+    /// Older key of [`SUBROLE_PLAN`]: read, never written.
+    pub const SUBROLE_SCALE_PLAN: &str = "disaggregatedset.x-k8s.io/subrole-scale-plan";
+}
+
+/// Variables of every container of a DisaggregatedSet's pods (its API 7.3).
+pub mod ds_env {
+    /// Name of the set.
+    pub const NAME: &str = "DISAGGREGATEDSET_NAME";
+    /// Name of the role.
+    pub const ROLE: &str = "DISAGGREGATEDSET_ROLE";
+    /// Index of the slice.
+    pub const SLICE: &str = "DISAGGREGATEDSET_SLICE";
+    /// Revision.
+    pub const REVISION: &str = "DISAGGREGATEDSET_REVISION";
+    /// All of them, in their order.
+    pub const ALL: [&str; 4] = [NAME, ROLE, SLICE, REVISION];
 }
 
 /// Finalizer of the pods of an exhausted group (FAIL-72).

@@ -77,6 +77,7 @@ async fn adm_adm_3_ops_whk_2_verdicts_by_path_and_operation() {
     deleting["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     let mut no_size = leader();
     no_size["metadata"]["annotations"] = json!({});
+    let roles = json!({"metadata": {"name": "pd"}, "spec": {"roles": [{"name": "decode"}]}});
     for (path, operation, object, old, denied) in [
         (VALIDATE_LWS, "CREATE", &good, &Value::Null, None),
         (
@@ -99,11 +100,12 @@ async fn adm_adm_3_ops_whk_2_verdicts_by_path_and_operation() {
         (
             VALIDATE_DS,
             "CREATE",
-            &json!({}),
+            &roles,
             &Value::Null,
-            Some("not available in this version"),
+            Some("spec.roles[0].spec: Required value: "),
         ),
-        (VALIDATE_DS, "UPDATE", &json!({}), &json!({}), None),
+        (VALIDATE_DS, "UPDATE", &roles, &roles, None),
+        (VALIDATE_DS, "DELETE", &Value::Null, &roles, None),
         (
             MUTATE_POD,
             "CREATE",

@@ -57,6 +57,16 @@ impl Findings {
         self.findings.push(finding);
     }
 
+    /// Takes over what `others` found, under paths below `prefix`.
+    pub(crate) fn extend_below(&mut self, prefix: &str, others: Self) {
+        self.findings
+            .extend(others.findings.into_iter().map(|finding| Finding {
+                path: format!("{prefix}.{}", finding.path),
+                ..finding
+            }));
+        self.warnings.extend(others.warnings);
+    }
+
     pub(crate) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
     }

@@ -1,17 +1,11 @@
 //! What the API knows but this version does not do yet. It is refused on creation, so that nothing is silently ignored;
 //! the update rules keep it from being added later.
 
+use super::disaggregatedset::Role;
 use super::findings::{Fault, Finding, Findings};
 use super::lws::Subject;
 
-/// A DisaggregatedSet under creation.
-pub fn disaggregated_set() -> Findings {
-    let mut findings = Findings::default();
-    findings.push(refusal("spec".to_owned(), "DisaggregatedSet"));
-    findings
-}
-
-/// Members of a new LeaderWorkerSet.
+/// Members of a new LeaderWorkerSet, or of a new or changed role of a DisaggregatedSet.
 pub(super) fn check_lws(subject: &Subject<'_>, findings: &mut Findings) {
     let identity = subject.field("groupIdentity");
     if identity.json.text() == "Hash" {
@@ -20,6 +14,16 @@ pub(super) fn check_lws(subject: &Subject<'_>, findings: &mut Findings) {
     let scheduling = subject.field("scheduling");
     if scheduling.json.is_present() {
         findings.push(refusal(scheduling.path, "gang scheduling"));
+    }
+}
+
+/// Members of a new or changed role of a DisaggregatedSet.
+pub(super) fn check_role(role: &Role<'_>, findings: &mut Findings) {
+    if role.is_partitioned() {
+        findings.push(refusal(
+            role.field("subRoles").path,
+            "dividing a role into subRoles",
+        ));
     }
 }
 

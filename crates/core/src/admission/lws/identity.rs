@@ -20,6 +20,10 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.is_hash() {
         check_hash(subject, findings);
     }
+}
+
+/// V-17.
+pub(super) fn check_termination(subject: &Subject<'_>, findings: &mut Findings) {
     let termination = subject.field("podTerminationPolicy");
     if !matches!(termination.json.text(), "" | "Default" | "Parallel") {
         findings.push(termination.unsupported("supported values: \"Default\", \"Parallel\""));

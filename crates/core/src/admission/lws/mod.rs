@@ -21,7 +21,8 @@ use super::findings::Findings;
 use super::json::Json;
 use super::{Environment, unavailable};
 pub use defaults::default;
-pub(super) use subject::Subject;
+pub(super) use rollout::Budget;
+pub(super) use subject::{Field, Subject};
 
 /// Annotations of the set that rules read (ADM-7).
 const READ_ANNOTATIONS: [&str; 4] = [
@@ -89,17 +90,49 @@ fn check_rules(
     let new = &Subject::of(new);
     let old = old.map(Subject::of);
     let old = old.as_ref();
-    replicas::check(new, findings);
+    replicas::check_replicas(new, findings);
+    replicas::check_size(new, findings);
     rollout::check(new, old, findings);
     subgroups::check(new, findings);
     restarts::check(new, findings);
     identity::check(new, findings);
+    identity::check_termination(new, findings);
     if let Some(old) = old {
         subgroups::check_update(new, old, findings);
         check_network_update(new, findings);
         identity::check_update(new, old, findings);
     }
     scheduling::check(new, old, environment, findings);
+}
+
+/// What the rules about a role of a DisaggregatedSet need to know besides its spec.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoleContext<'a> {
+    /// Rules that upstream does not have are asked too.
+    pub is_strict: bool,
+    /// `spec.replicas` is the number of groups of the role.
+    pub is_static: bool,
+    /// The role did not use gang scheduling before.
+    pub opts_in: bool,
+    /// See [`Environment`].
+    pub environment: &'a Environment,
+}
+
+/// V-6 of DisaggregatedSets: rules about the spec of a role, under the paths of a LeaderWorkerSet.
+pub(super) fn check_role(subject: &Subject<'_>, context: RoleContext<'_>, findings: &mut Findings) {
+    if context.is_strict {
+        if context.is_static {
+            replicas::check_replicas(subject, findings);
+        }
+        replicas::check_size(subject, findings);
+        subgroups::check(subject, findings);
+    }
+    restarts::check(subject, findings);
+    identity::check(subject, findings);
+    if context.is_strict {
+        identity::check_termination(subject, findings);
+        scheduling::check_role(subject, context.opts_in, context.environment, findings);
+    }
 }
 
 /// U-4: unreachable behind our own defaults, but another webhook may run after them.

@@ -7,15 +7,20 @@ const MAX_REPLICAS: i64 = 1_000_000;
 /// Pods of a set must be countable in 32 bits.
 const MAX_PODS: i64 = 2_147_483_647;
 
-pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let (replicas, size) = (subject.replicas(), subject.size());
-    if !(0..=MAX_REPLICAS).contains(&replicas) {
+/// V-2.
+pub(super) fn check_replicas(subject: &Subject<'_>, findings: &mut Findings) {
+    if !(0..=MAX_REPLICAS).contains(&subject.replicas()) {
         findings.push(
             subject
                 .field("replicas")
                 .invalid(format!("must be between 0 and {MAX_REPLICAS}")),
         );
     }
+}
+
+/// V-3, V-4.
+pub(super) fn check_size(subject: &Subject<'_>, findings: &mut Findings) {
+    let (replicas, size) = (subject.replicas(), subject.size());
     if size < 1 {
         findings.push(
             subject

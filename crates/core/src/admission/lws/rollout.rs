@@ -8,7 +8,7 @@ const CONFIGURATION: &str = "rolloutStrategy.rollingUpdateConfiguration";
 
 /// A number of groups, absolute or relative to all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Budget {
+pub(in crate::admission) enum Budget {
     Count(i64),
     Percent(i64),
     /// Neither; counts as 0.
@@ -17,18 +17,18 @@ enum Budget {
 
 impl Budget {
     /// An integer is never a percentage, and a text always is one: `"1"` is unusable.
-    fn of(json: Json<'_>, default: i64) -> Self {
+    pub(in crate::admission) fn of(json: Json<'_>, default: i64) -> Self {
         match json.string() {
             Some(text) => parse_percent(text).map_or(Self::Unusable, Self::Percent),
             None => Self::Count(json.int().unwrap_or(default)),
         }
     }
 
-    fn rounded_down(self, replicas: i64) -> i64 {
+    pub(in crate::admission) fn rounded_down(self, replicas: i64) -> i64 {
         self.resolve(replicas, 0)
     }
 
-    fn rounded_up(self, replicas: i64) -> i64 {
+    pub(in crate::admission) fn rounded_up(self, replicas: i64) -> i64 {
         self.resolve(replicas, 99)
     }
 

@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
         self.spec.at("replicas").int().unwrap_or(1)
     }
 
-    pub(super) fn size(&self) -> i64 {
+    pub(in crate::admission) fn size(&self) -> i64 {
         self.spec
             .at("leaderWorkerTemplate")
             .at("size")
@@ -65,7 +65,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Empty reads as `Ordinal`.
-    pub(super) fn is_hash(&self) -> bool {
+    pub(in crate::admission) fn is_hash(&self) -> bool {
         self.spec.at("groupIdentity").text() == "Hash"
     }
 
@@ -90,20 +90,20 @@ impl<'a> Field<'a> {
     }
 
     /// The elements of a list.
-    pub(super) fn elements(&self) -> impl Iterator<Item = Self> {
+    pub(in crate::admission) fn elements(&self) -> impl Iterator<Item = Self> {
         self.json.items().enumerate().map(|(index, json)| Self {
             json,
             path: format!("{}[{index}]", self.path),
         })
     }
 
-    pub(super) fn invalid(self, detail: impl Into<String>) -> Finding {
+    pub(in crate::admission) fn invalid(self, detail: impl Into<String>) -> Finding {
         let value = self.json.value().clone();
         self.invalid_value(value, detail)
     }
 
     /// When what counts is not what stands there.
-    pub(super) fn invalid_value(
+    pub(in crate::admission) fn invalid_value(
         self,
         value: impl Into<Value>,
         detail: impl Into<String>,
@@ -111,15 +111,15 @@ impl<'a> Field<'a> {
         self.finding(Fault::Invalid(value.into()), detail)
     }
 
-    pub(super) fn required(self, detail: impl Into<String>) -> Finding {
+    pub(in crate::admission) fn required(self, detail: impl Into<String>) -> Finding {
         self.finding(Fault::Required, detail)
     }
 
-    pub(super) fn forbidden(self, detail: impl Into<String>) -> Finding {
+    pub(in crate::admission) fn forbidden(self, detail: impl Into<String>) -> Finding {
         self.finding(Fault::Forbidden, detail)
     }
 
-    pub(super) fn unsupported(self, detail: impl Into<String>) -> Finding {
+    pub(in crate::admission) fn unsupported(self, detail: impl Into<String>) -> Finding {
         let value = self.json.value().clone();
         self.finding(Fault::Unsupported(value), detail)
     }

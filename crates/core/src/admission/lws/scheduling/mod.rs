@@ -14,6 +14,8 @@ use crate::admission::findings::Findings;
 use blocks::Block;
 use level::Level;
 
+const ONE_LEVEL: &str = "requires exactly one active scheduling level";
+
 /// S-rules in their order. They hold while `spec.scheduling` is there; its removal is refused (S-7).
 pub(super) fn check(
     new: &Subject<'_>,
@@ -38,7 +40,7 @@ pub(super) fn check(
         delegation::check(new, level, findings);
     }
     let Some(level) = level else {
-        return findings.push(scheduling.invalid("requires exactly one active scheduling level"));
+        return findings.push(scheduling.invalid(ONE_LEVEL));
     };
     match (old, old_with) {
         (Some(_), None) => findings.push(
@@ -49,15 +51,49 @@ pub(super) fn check(
         (Some(_), Some(old)) => update::check(new, old, level, findings),
         (None, _) => {}
     }
-    let blocks = Block::active(&scheduling, level);
-    blocks::check(&blocks, findings);
-    check_level(new, level, &blocks, findings);
-    templates::check(new, &scheduling, &blocks, findings);
-    if environment.scheduler_provider == Some(SchedulerProvider::Volcano) {
-        check_volcano(&scheduling, level, findings);
-    }
+    check_active(new, &scheduling, level, environment, findings);
     if let Some(old) = old_with {
         delegation::check_update(new, old, findings);
+    }
+}
+
+/// S-rules about a spec by itself, for a role of a DisaggregatedSet, where scheduling may come and go.
+pub(super) fn check_role(
+    role: &Subject<'_>,
+    opts_in: bool,
+    environment: &Environment,
+    findings: &mut Findings,
+) {
+    let scheduling = role.field("scheduling");
+    if !scheduling.json.is_present()
+        || (opts_in && !check_opt_in(&scheduling, environment, findings))
+    {
+        return;
+    }
+    let level = Level::of(scheduling.json);
+    if environment.scheduler_provider == Some(SchedulerProvider::Kubernetes) {
+        delegation::check(role, level, findings);
+    }
+    match level {
+        Some(level) => check_active(role, &scheduling, level, environment, findings),
+        None => findings.push(scheduling.invalid(ONE_LEVEL)),
+    }
+}
+
+/// S-12 … S-27, at the active level.
+fn check_active(
+    subject: &Subject<'_>,
+    scheduling: &Field<'_>,
+    level: Level,
+    environment: &Environment,
+    findings: &mut Findings,
+) {
+    let blocks = Block::active(scheduling, level);
+    blocks::check(&blocks, findings);
+    check_level(subject, level, &blocks, findings);
+    templates::check(subject, scheduling, &blocks, findings);
+    if environment.scheduler_provider == Some(SchedulerProvider::Volcano) {
+        check_volcano(scheduling, level, findings);
     }
 }
 
