@@ -12,8 +12,8 @@ use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use lws_api::names::{FIELD_MANAGER, REPORTING_CONTROLLER};
-use lws_core::intent::Plan;
+use lws_api::names::{DS_REPORTING_CONTROLLER, FIELD_MANAGER, REPORTING_CONTROLLER};
+use lws_core::intent::{Kind, Plan};
 use lws_core::notice::sink::{HOLD, Post, Sink};
 use lws_core::notice::{Notice, Reference};
 use lws_core::run::Outcome;
@@ -90,8 +90,8 @@ pub async fn run(
 #[derive(Clone)]
 pub struct Poster {
     client: Client,
-    /// Name of this process in its events.
-    instance: Arc<str>,
+    /// Host of this process.
+    host: Arc<str>,
     /// Makes names of events that no other process makes.
     nonce: Arc<str>,
 }
@@ -99,14 +99,10 @@ pub struct Poster {
 impl Poster {
     /// A poster with names of its own.
     pub fn new(client: Client) -> Self {
-        let instance: String = format!("{REPORTING_CONTROLLER}-{}", identity::host_name())
-            .chars()
-            .take(128)
-            .collect();
         let nonce: String = identity::new_uuid().chars().take(8).collect();
         Self {
             client,
-            instance: instance.into(),
+            host: identity::host_name().into(),
             nonce: nonce.into(),
         }
     }
@@ -160,6 +156,7 @@ impl Poster {
             count: i32::try_from(post.count).unwrap_or(i32::MAX),
             last_observed_time: now.clone(),
         });
+        let controller = reporting_controller(post.regarding.target.kind);
         Event {
             metadata: self.metadata(
                 &post.regarding.target.key.namespace,
@@ -167,8 +164,8 @@ impl Poster {
                 post.id,
             ),
             event_time: Some(now),
-            reporting_controller: Some(REPORTING_CONTROLLER.to_owned()),
-            reporting_instance: Some(self.instance.to_string()),
+            reporting_controller: Some(controller.to_owned()),
+            reporting_instance: Some(self.instance(controller)),
             action: Some(post.action.as_str().to_owned()),
             reason: Some(post.reason.to_owned()),
             type_: Some(post.severity.as_str().to_owned()),
@@ -178,6 +175,14 @@ impl Poster {
             series,
             ..Event::default()
         }
+    }
+
+    /// CLI-4: name of this process in events of `controller`.
+    fn instance(&self, controller: &str) -> String {
+        format!("{controller}-{}", self.host)
+            .chars()
+            .take(128)
+            .collect()
     }
 
     fn metadata(&self, namespace: &str, name: &str, id: u64) -> ObjectMeta {
@@ -198,7 +203,7 @@ impl Poster {
             metadata: self.metadata(&namespace, lease.name.as_deref().unwrap_or_default(), id),
             event_time: Some(MicroTime(Timestamp::now())),
             reporting_controller: Some(REPORTING_CONTROLLER.to_owned()),
-            reporting_instance: Some(self.instance.to_string()),
+            reporting_instance: Some(self.instance(REPORTING_CONTROLLER)),
             action: Some("LeaderElection".to_owned()),
             reason: Some("LeaderElection".to_owned()),
             type_: Some("Normal".to_owned()),
@@ -210,6 +215,18 @@ impl Poster {
         if let Ok(Err(error)) = timeout(POST_LIMIT, self.create(&api, &event)).await {
             tracing::warn!(%error, "event on the Lease not posted");
         }
+    }
+}
+
+/// CLI-4: the controller that events about an object of this kind come from.
+fn reporting_controller(kind: Kind) -> &'static str {
+    match kind {
+        Kind::DisaggregatedSet | Kind::RoleScaler => DS_REPORTING_CONTROLLER,
+        Kind::LeaderWorkerSet
+        | Kind::StatefulSet
+        | Kind::ControllerRevision
+        | Kind::Service
+        | Kind::Pod => REPORTING_CONTROLLER,
     }
 }
 

@@ -209,7 +209,11 @@ impl Parts {
             ended(events_closed),
         ));
 
-        let store = Arc::new(Store::new(concurrency.lws.get(), concurrency.pod.get()));
+        let store = Arc::new(Store::new(
+            concurrency.lws.get(),
+            concurrency.pod.get(),
+            concurrency.ds.get(),
+        ));
         let watches = watches::start(&clients.watches, &store, &notices);
         tokio::spawn(watches.join_all());
         spawn(&report, keep_caches(store.clone(), health.clone()));
@@ -402,7 +406,11 @@ async fn reconcile(cx: Arc<Context>, leading: oneshot::Receiver<()>, mut stop: S
     }
     cx.store.lead();
     let run = |controller| controller::run(controller, cx.clone(), stop.clone());
-    tokio::join!(run(Controller::Sets), run(Controller::Groups));
+    tokio::join!(
+        run(Controller::Sets),
+        run(Controller::Groups),
+        run(Controller::DisaggregatedSets)
+    );
 }
 
 /// UPG-1.

@@ -3,13 +3,13 @@
 //! The lock is held for a single change or a single read, never while anything is awaited. What is decided from the cache is decided elsewhere.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lws_core::cache::{Applied, Cache, Change, Wakes};
 use lws_core::guard::{Guard, Passage};
 use lws_core::intent::{Kind, Target};
-use lws_core::model::{Lws, ObjectKey, Uid};
+use lws_core::model::{Ds, Lws, ObjectKey, RoleScaler, Uid};
 use lws_core::queue::{Queue, Turn, Verdict};
 use lws_core::run::Written;
 use tokio::sync::{Notify, watch};
@@ -24,6 +24,8 @@ pub enum Controller {
     Sets,
     /// Keys are groups, named after their leader pods.
     Groups,
+    /// Keys are DisaggregatedSets.
+    DisaggregatedSets,
 }
 
 impl Controller {
@@ -32,6 +34,7 @@ impl Controller {
         match self {
             Self::Sets => "leaderworkerset",
             Self::Groups => "pod",
+            Self::DisaggregatedSets => "disaggregatedset",
         }
     }
 }
@@ -57,6 +60,7 @@ pub struct Store {
     /// Wakes the one task that takes keys of a controller.
     sets_changed: Notify,
     groups_changed: Notify,
+    disaggregated_sets_changed: Notify,
     relists: Relists,
     synced: watch::Sender<bool>,
 }
@@ -65,6 +69,7 @@ struct State {
     cache: Cache,
     sets: Lane,
     groups: Lane,
+    disaggregated_sets: Lane,
     /// Kinds whose first list has not come yet.
     unlisted: BTreeSet<Watched>,
     /// Only who leads has work to do; the cache is kept by all (FAIL-23).
@@ -96,7 +101,18 @@ impl State {
         match controller {
             Controller::Sets => (&mut self.sets, &self.cache),
             Controller::Groups => (&mut self.groups, &self.cache),
+            Controller::DisaggregatedSets => (&mut self.disaggregated_sets, &self.cache),
         }
+    }
+
+    fn guards(&mut self) -> [&mut Guard<ObjectKey>; 3] {
+        let Self {
+            sets,
+            groups,
+            disaggregated_sets,
+            ..
+        } = self;
+        [sets, groups, disaggregated_sets].map(|lane| &mut lane.guard)
     }
 
     fn wake(&mut self, wakes: Wakes, now: Duration) {
@@ -104,29 +120,37 @@ impl State {
             sets,
             groups,
             renewed,
+            disaggregated_sets,
+            renewed_disaggregated_sets,
         } = wakes;
         for key in &renewed {
             self.sets.queue.reset(key);
         }
+        for key in &renewed_disaggregated_sets {
+            self.disaggregated_sets.queue.reset(key);
+        }
         self.sets.add(sets, now);
         self.groups.add(groups, now);
+        self.disaggregated_sets.add(disaggregated_sets, now);
     }
 }
 
 impl Store {
     /// An empty store for controllers of so many workers (CON-2).
-    pub fn new(sets: usize, groups: usize) -> Self {
+    pub fn new(sets: usize, groups: usize, disaggregated_sets: usize) -> Self {
         Self {
             started: Instant::now(),
             state: Mutex::new(State {
                 cache: Cache::default(),
                 sets: Lane::new(sets),
                 groups: Lane::new(groups),
+                disaggregated_sets: Lane::new(disaggregated_sets),
                 unlisted: Watched::ALL.into(),
                 leads: false,
             }),
             sets_changed: Notify::new(),
             groups_changed: Notify::new(),
+            disaggregated_sets_changed: Notify::new(),
             relists: Relists::default(),
             synced: watch::Sender::new(false),
         }
@@ -145,12 +169,14 @@ impl Store {
         match controller {
             Controller::Sets => &self.sets_changed,
             Controller::Groups => &self.groups_changed,
+            Controller::DisaggregatedSets => &self.disaggregated_sets_changed,
         }
     }
 
     fn notify(&self) {
         self.sets_changed.notify_one();
         self.groups_changed.notify_one();
+        self.disaggregated_sets_changed.notify_one();
     }
 
     /// Reads the cache.
@@ -176,9 +202,9 @@ impl Store {
     pub fn listing(&self, kind: Watched) {
         let now = self.now();
         if let Watched::Written(kind) = kind {
-            let state = &mut *self.state();
-            state.sets.guard.listing(kind, now);
-            state.groups.guard.listing(kind, now);
+            for guard in self.state().guards() {
+                guard.listing(kind, now);
+            }
         }
     }
 
@@ -201,7 +227,11 @@ impl Store {
         if state.leads {
             state.wake(wakes, now);
         }
-        for lane in [&mut state.sets, &mut state.groups] {
+        for lane in [
+            &mut state.sets,
+            &mut state.groups,
+            &mut state.disaggregated_sets,
+        ] {
             let released = match (kind, &of) {
                 (Watched::Written(kind), Some(key)) => lane.guard.settle(
                     &Target {
@@ -226,13 +256,38 @@ impl Store {
     }
 
     /// KRS-22: an object that cannot be read counts as none.
-    pub fn drop_set(&self, key: &ObjectKey) {
-        if let Some(set) = self.read(|cache| cache.set(key).cloned()) {
+    pub fn drop_object(&self, kind: Kind, key: &ObjectKey) {
+        match kind {
+            Kind::LeaderWorkerSet => {
+                let held = self.read(|cache| cache.set(key).cloned());
+                self.drop_held(kind, held, Lws::key, Cache::apply_sets);
+            }
+            Kind::DisaggregatedSet => {
+                let held = self.read(|cache| cache.disaggregated_set(key).cloned());
+                self.drop_held(kind, held, Ds::key, Cache::apply_disaggregated_sets);
+            }
+            Kind::RoleScaler => {
+                let held = self.read(|cache| cache.scaler(key).cloned());
+                self.drop_held(kind, held, RoleScaler::key, Cache::apply_scalers);
+            }
+            // Of these kinds whatever the API server stores can be read.
+            Kind::StatefulSet | Kind::ControllerRevision | Kind::Service | Kind::Pod => {}
+        }
+    }
+
+    fn drop_held<T: Clone>(
+        &self,
+        kind: Kind,
+        held: Option<Arc<T>>,
+        key: fn(&T) -> &ObjectKey,
+        apply: fn(&mut Cache, Change<T>) -> Wakes,
+    ) {
+        if let Some(held) = held {
             self.apply(
-                Watched::Written(Kind::LeaderWorkerSet),
-                Change::Deleted(Lws::clone(&set)),
-                Lws::key,
-                Cache::apply_sets,
+                kind.into(),
+                Change::Deleted(Arc::unwrap_or_clone(held)),
+                key,
+                apply,
             );
         }
     }
@@ -386,7 +441,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn krs_68_a_standby_keeps_the_cache_and_works_on_everything_once_it_leads() {
-        let store = Store::new(1, 1);
+        let store = Store::new(1, 1, 1);
         tell(&store, Change::Applied(pod("demo-0", "1")));
         assert_eq!(taken(&store).await, None);
         store.lead();
@@ -395,7 +450,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn krs_36_a_key_waits_for_its_own_writes() {
-        let store = Store::new(1, 1);
+        let store = Store::new(1, 1, 1);
         store.lead();
         tell(&store, Change::Applied(pod("demo-0", "1")));
         assert_eq!(taken(&store).await, Some(key()));
@@ -408,7 +463,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn krs_36_after_30_s_the_kind_is_listed_and_the_key_goes_on() {
-        let store = Store::new(1, 1);
+        let store = Store::new(1, 1, 1);
         store.lead();
         tell(&store, Change::Applied(pod("demo-0", "1")));
         assert_eq!(taken(&store).await, Some(key()));
@@ -444,7 +499,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn con_2_no_more_keys_than_workers() {
-        let store = Store::new(1, 1);
+        let store = Store::new(1, 1, 1);
         store.lead();
         tell(
             &store,
@@ -458,7 +513,7 @@ mod tests {
 
     #[tokio::test]
     async fn krs_38_synced_when_every_kind_was_listed() {
-        let store = Store::new(1, 1);
+        let store = Store::new(1, 1, 1);
         let is_synced = |store: &Store| *store.synced.borrow();
         tell(&store, Change::Applied(pod("demo-0", "1")));
         for kind in Watched::ALL {

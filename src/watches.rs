@@ -8,11 +8,13 @@ use kube::api::PartialObjectMeta;
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
+use lws_api::disaggregatedset::DisaggregatedSet;
 use lws_api::leaderworkerset::LeaderWorkerSet;
 use lws_api::names::label;
+use lws_api::rolescaler::DisaggregatedSetRoleScaler;
 use lws_core::cache::{Cache, Change, Wakes};
 use lws_core::intent::{Kind, Target};
-use lws_core::model::{Lws, Node, ObjectKey, Pod, Revision, Service, StatefulSet};
+use lws_core::model::{Ds, Lws, Node, ObjectKey, Pod, Revision, RoleScaler, Service, StatefulSet};
 use lws_core::notice::{Action, Notice, Reference};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
@@ -33,12 +35,14 @@ pub enum Watched {
 
 impl Watched {
     /// All of them; the caches are complete when each has been listed.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Written(Kind::LeaderWorkerSet),
         Self::Written(Kind::StatefulSet),
         Self::Written(Kind::ControllerRevision),
         Self::Written(Kind::Service),
         Self::Written(Kind::Pod),
+        Self::Written(Kind::DisaggregatedSet),
+        Self::Written(Kind::RoleScaler),
         Self::Node,
     ];
 
@@ -65,6 +69,8 @@ pub struct Relists {
     revisions: Notify,
     services: Notify,
     pods: Notify,
+    disaggregated_sets: Notify,
+    scalers: Notify,
     nodes: Notify,
 }
 
@@ -77,6 +83,8 @@ impl Relists {
             Watched::Written(Kind::ControllerRevision) => &self.revisions,
             Watched::Written(Kind::Service) => &self.services,
             Watched::Written(Kind::Pod) => &self.pods,
+            Watched::Written(Kind::DisaggregatedSet) => &self.disaggregated_sets,
+            Watched::Written(Kind::RoleScaler) => &self.scalers,
             Watched::Node => &self.nodes,
         }
     }
@@ -96,9 +104,23 @@ pub fn start(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<
     watches.add(
         Kind::LeaderWorkerSet,
         all(),
-        readable_set,
+        readable::<LeaderWorkerSet, _>,
         Lws::key,
         Cache::apply_sets,
+    );
+    watches.add(
+        Kind::DisaggregatedSet,
+        all(),
+        readable::<DisaggregatedSet, _>,
+        Ds::key,
+        Cache::apply_disaggregated_sets,
+    );
+    watches.add(
+        Kind::RoleScaler,
+        all(),
+        readable::<DisaggregatedSetRoleScaler, _>,
+        RoleScaler::key,
+        Cache::apply_scalers,
     );
     watches.add(
         Kind::StatefulSet,
@@ -173,27 +195,32 @@ impl Watches<'_> {
             let tell = |told| match told {
                 Told::Listing => store.listing(kind),
                 Told::Change(change) => store.apply(kind, change, key, apply),
-                Told::Unreadable(object) => give_up(&object, &store, &notices),
+                Told::Unreadable(object) => give_up(kind, &object, &store, &notices),
             };
             informer::run(kind.name(), open, project, tell, store.relist(kind)).await;
         });
     }
 }
 
-/// KRS-22: a set that cannot be read is told about and left alone until it changes.
-fn give_up(set: &Unreadable, store: &Store, notices: &Notices) {
-    tracing::error!(object = %set.key, error = set.error, "LeaderWorkerSet cannot be read");
+/// KRS-22: an object that cannot be read is told about and left alone until it changes.
+fn give_up(kind: Watched, object: &Unreadable, store: &Store, notices: &Notices) {
+    tracing::error!(kind = kind.name(), object = %object.key, error = object.error, "object cannot be read");
+    let Watched::Written(kind) = kind else {
+        return;
+    };
     let target = Target {
-        kind: Kind::LeaderWorkerSet,
-        key: set.key.clone(),
+        kind,
+        key: object.key.clone(),
     };
     let regarding = Reference {
         target,
-        uid: set.uid.clone(),
+        uid: object.uid.clone(),
     };
     let note = format!(
-        "Failed to read leaderworkerset {}: {}",
-        set.key.name, set.error
+        "Failed to read {} {}: {}",
+        kind.name().to_lowercase(),
+        object.key.name,
+        object.error
     );
     notices.send(Notice::warning(
         regarding,
@@ -201,12 +228,12 @@ fn give_up(set: &Unreadable, store: &Store, notices: &Notices) {
         Action::Update,
         note,
     ));
-    store.drop_set(&set.key);
+    store.drop_object(kind, &object.key);
 }
 
 /// KRS-22: the API server's schema lets numbers through that the types cannot hold.
-fn readable_set(set: DeserializeGuard<LeaderWorkerSet>) -> Result<Lws, Unreadable> {
-    set.0.map(Lws::from).map_err(|invalid| Unreadable {
+fn readable<K, T: From<K>>(object: DeserializeGuard<K>) -> Result<T, Unreadable> {
+    object.0.map(T::from).map_err(|invalid| Unreadable {
         key: ObjectKey::new(
             invalid.metadata.namespace.as_deref().unwrap_or_default(),
             invalid.metadata.name.as_deref().unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Drives a controller: takes keys from its queue, lets each be reconciled in a task of its own, and tells the queue how it ended.
 //!
-//! The three steps of a reconcile (observe, plan, perform) are in [`sets`] and [`groups`]. A panic in one is an error of that key alone (KRS-51).
+//! The three steps of a reconcile (observe, plan, perform) are in [`sets`], [`groups`] and [`disaggregated_sets`]. A panic in one is an error of that key alone (KRS-51).
 
+mod disaggregated_sets;
 mod groups;
 mod sets;
 
@@ -68,6 +69,7 @@ async fn attempt(controller: Controller, key: &ObjectKey, cx: &Context) -> Next 
         match controller {
             Controller::Sets => sets::reconcile(key, cx).await,
             Controller::Groups => groups::reconcile(key, cx).await,
+            Controller::DisaggregatedSets => disaggregated_sets::reconcile(key, cx).await,
         }
     };
     let caught = AssertUnwindSafe(reconciled)

@@ -24,6 +24,10 @@ pub enum Kind {
     Service,
     /// `v1`.
     Pod,
+    /// `disaggregatedset.x-k8s.io/v1`.
+    DisaggregatedSet,
+    /// `disaggregatedset.x-k8s.io/v1`.
+    RoleScaler,
 }
 
 impl Kind {
@@ -33,6 +37,7 @@ impl Kind {
             Self::LeaderWorkerSet => "leaderworkerset.x-k8s.io/v1",
             Self::StatefulSet | Self::ControllerRevision => "apps/v1",
             Self::Service | Self::Pod => "v1",
+            Self::DisaggregatedSet | Self::RoleScaler => "disaggregatedset.x-k8s.io/v1",
         }
     }
 
@@ -44,6 +49,8 @@ impl Kind {
             Self::ControllerRevision => "ControllerRevision",
             Self::Service => "Service",
             Self::Pod => "Pod",
+            Self::DisaggregatedSet => "DisaggregatedSet",
+            Self::RoleScaler => "DisaggregatedSetRoleScaler",
         }
     }
 
@@ -55,6 +62,8 @@ impl Kind {
             Self::ControllerRevision => "controllerrevisions",
             Self::Service => "services",
             Self::Pod => "pods",
+            Self::DisaggregatedSet => "disaggregatedsets",
+            Self::RoleScaler => "disaggregatedsetrolescalers",
         }
     }
 }
@@ -182,6 +191,8 @@ pub enum IfFailed {
     Report,
     /// The next steps are done all the same.
     Continue,
+    /// The other steps of the same part are left out; the next part is done all the same.
+    LeavePart,
 }
 
 /// One write, why it is made, and what is told about it.
@@ -201,6 +212,8 @@ pub struct Step {
     pub doing: Option<String>,
     /// What a failure means for the rest.
     pub if_failed: IfFailed,
+    /// Steps of one number belong together, for [`IfFailed::LeavePart`].
+    pub part: u32,
 }
 
 impl Step {
@@ -214,6 +227,7 @@ impl Step {
             on_failure: None,
             doing: None,
             if_failed: IfFailed::Stop,
+            part: 0,
         }
     }
 
@@ -286,6 +300,26 @@ pub enum Why {
     GateLifted,
     /// Status differs from what was seen.
     StatusDiffers,
+    /// A role has no child set in a slice and revision.
+    ChildMissing,
+    /// A child set differs from its role in what is kept up to date.
+    ChildDiffers,
+    /// A rollout gives and takes groups.
+    ChildRolled,
+    /// The slice of a child set is not wanted any more.
+    SliceRemoved,
+    /// The revision of a child set has no groups any more.
+    RevisionDrained,
+    /// A child set that was made otherwise stands for its role.
+    ChildAdopted,
+    /// The set does not say yet which revisions it has.
+    SetUnmarked,
+    /// A role that is scaled from outside has no scaler.
+    ScalerMissing,
+    /// The role of a scaler is not scaled from outside.
+    ScalerObsolete,
+    /// A group is to belong to another sub-role.
+    GroupReassigned,
 }
 
 impl Why {
@@ -307,6 +341,16 @@ impl Why {
             Self::CountsObsolete => "counts_obsolete",
             Self::GateLifted => "gate_lifted",
             Self::StatusDiffers => "status_differs",
+            Self::ChildMissing => "child_missing",
+            Self::ChildDiffers => "child_differs",
+            Self::ChildRolled => "child_rolled",
+            Self::SliceRemoved => "slice_removed",
+            Self::RevisionDrained => "revision_drained",
+            Self::ChildAdopted => "child_adopted",
+            Self::SetUnmarked => "set_unmarked",
+            Self::ScalerMissing => "scaler_missing",
+            Self::ScalerObsolete => "scaler_obsolete",
+            Self::GroupReassigned => "group_reassigned",
         }
     }
 }

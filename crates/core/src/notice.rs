@@ -39,6 +39,18 @@ pub enum Action {
     Update,
     /// … deleted.
     Delete,
+    /// Something goes above a limit to get started.
+    Bootstrap,
+    /// Something goes below a limit to make room.
+    ReleaseCapacity,
+    /// Something is waited for.
+    Wait,
+    /// A value that was lost is made up for.
+    Recover,
+    /// Something of somebody else stands in the way.
+    Conflict,
+    /// Something is left alone.
+    Ignore,
 }
 
 impl Action {
@@ -48,6 +60,12 @@ impl Action {
             Self::Create => "Create",
             Self::Update => "Update",
             Self::Delete => "Delete",
+            Self::Bootstrap => "Bootstrap",
+            Self::ReleaseCapacity => "ReleaseCapacity",
+            Self::Wait => "Wait",
+            Self::Recover => "Recover",
+            Self::Conflict => "Conflict",
+            Self::Ignore => "Ignore",
         }
     }
 }

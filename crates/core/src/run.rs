@@ -400,6 +400,12 @@ impl Run {
             IfFailed::Stop => self.stop(),
             IfFailed::Report => self.position = self.steps.len(),
             IfFailed::Continue => self.advance(),
+            IfFailed::LeavePart => {
+                self.advance();
+                while self.step().is_some_and(|next| next.part == step.part) {
+                    self.advance();
+                }
+            }
         }
     }
 

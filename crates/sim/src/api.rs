@@ -65,7 +65,9 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
         | Kind::Node
         | Kind::Namespace
         | Kind::PersistentVolumeClaim
-        | Kind::Lease => {}
+        | Kind::Lease
+        | Kind::DisaggregatedSet
+        | Kind::RoleScaler => {}
     }
     store.create(by, key, body)
 }

@@ -7,8 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lws_api::disaggregatedset::DisaggregatedSet;
 use lws_api::leaderworkerset::LeaderWorkerSet;
 use lws_api::names::label;
+use lws_api::rolescaler::DisaggregatedSetRoleScaler;
 use lws_core::cache::{Cache, Change, Wakes};
 use lws_core::group::{self, GroupPlan};
 use lws_core::guard::{Guard, Passage};
@@ -468,6 +470,8 @@ fn written(kind: Kind) -> Option<lws_core::intent::Kind> {
         Kind::ControllerRevision => Some(Core::ControllerRevision),
         Kind::Service => Some(Core::Service),
         Kind::Pod => Some(Core::Pod),
+        Kind::DisaggregatedSet => Some(Core::DisaggregatedSet),
+        Kind::RoleScaler => Some(Core::RoleScaler),
         Kind::Node | Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => None,
     }
 }
@@ -502,6 +506,13 @@ fn apply(cache: &mut Cache, kind: Kind, object: &Value, gone: bool) -> Wakes {
         )),
         Kind::Service => cache.apply_services(change(typed::<core::Service>(object).into(), gone)),
         Kind::Pod => cache.apply_pods(change(typed::<core::Pod>(object).into(), gone)),
+        Kind::DisaggregatedSet => {
+            cache.apply_disaggregated_sets(change(typed::<DisaggregatedSet>(object).into(), gone))
+        }
+        Kind::RoleScaler => cache.apply_scalers(change(
+            typed::<DisaggregatedSetRoleScaler>(object).into(),
+            gone,
+        )),
         Kind::Node => cache.apply_nodes(change(node(object), gone)),
         Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => Wakes::default(),
     }
@@ -528,6 +539,14 @@ fn relist(cache: &mut Cache, kind: Kind, objects: &[std::sync::Arc<Value>]) -> W
         )),
         Kind::Pod => cache.apply_pods(Change::Relisted(
             all().map(|o| typed::<core::Pod>(o).into()).collect(),
+        )),
+        Kind::DisaggregatedSet => cache.apply_disaggregated_sets(Change::Relisted(
+            all().map(|o| typed::<DisaggregatedSet>(o).into()).collect(),
+        )),
+        Kind::RoleScaler => cache.apply_scalers(Change::Relisted(
+            all()
+                .map(|o| typed::<DisaggregatedSetRoleScaler>(o).into())
+                .collect(),
         )),
         Kind::Node => cache.apply_nodes(Change::Relisted(all().map(|o| node(o)).collect())),
         Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => Wakes::default(),

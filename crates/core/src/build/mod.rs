@@ -3,9 +3,12 @@
 //! Every builder is a pure function to the JSON of one object and never fails on what a user wrote: a template of an absurd shape becomes an object
 //! that the API server refuses, with its own words. Nothing here decides whether an object is wanted.
 
+pub mod affinity;
+pub mod child_set;
 pub mod claims;
 pub mod leader_set;
 pub mod revision;
+pub mod role_scaler;
 pub mod service;
 pub mod worker_set;
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use lws_api::names::label;
 
-use crate::model::{Lws, Meta, Node, ObjectKey, Pod, Revision, Service, StatefulSet};
+use crate::model::{
+    Ds, Lws, Meta, Node, ObjectKey, Pod, Revision, RoleScaler, Service, StatefulSet,
+};
 
 /// What a watch of one kind reported.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +60,18 @@ impl Object for Revision {
 }
 
 impl Object for Node {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for Ds {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for RoleScaler {
     fn meta(&self) -> &Meta {
         &self.meta
     }

@@ -26,7 +26,9 @@ use self::change::{Move, Object, Objects, moves};
 use self::index::{Edit, Index};
 use self::pods::Pods;
 use crate::intent::{Kind, Target};
-use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, Service, StatefulSet, Uid};
+use crate::model::{
+    Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, RoleScaler, Service, StatefulSet, Uid,
+};
 use crate::run::{SeenAs, Written};
 use crate::version;
 
@@ -54,6 +56,12 @@ pub struct Cache {
     revisions: Objects<Revision>,
     revisions_of: Index<ObjectKey>,
     nodes: Objects<Node>,
+    disaggregated_sets: Objects<Ds>,
+    /// DisaggregatedSet → LeaderWorkerSets that carry its name.
+    children_of: Index<ObjectKey>,
+    scalers: Objects<RoleScaler>,
+    /// DisaggregatedSet → scalers that carry its name.
+    scalers_of: Index<ObjectKey>,
     pods: Pods,
     applied: BTreeMap<Uid, Applied>,
     newest: BTreeMap<Kind, Arc<str>>,
@@ -157,11 +165,38 @@ impl Cache {
         self.pods.groups_of.at(set)
     }
 
+    /// A DisaggregatedSet.
+    pub fn disaggregated_set(&self, key: &ObjectKey) -> Option<&Arc<Ds>> {
+        self.disaggregated_sets.get(key)
+    }
+
+    /// LeaderWorkerSets that carry the name of the DisaggregatedSet `set`.
+    pub fn children_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<Lws>> + use<'a> {
+        self.children_of.at(set).filter_map(|key| self.set(key))
+    }
+
+    /// A scaler.
+    pub fn scaler(&self, key: &ObjectKey) -> Option<&Arc<RoleScaler>> {
+        self.scalers.get(key)
+    }
+
+    /// Scalers that carry the name of the DisaggregatedSet `set`.
+    pub fn scalers_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<RoleScaler>> + use<'a> {
+        self.scalers_of.at(set).filter_map(|key| self.scaler(key))
+    }
+
     /// All work items: what a replica that begins to lead has to look at (KRS-68).
     pub fn all(&self) -> Wakes {
         Wakes {
             sets: self.sets.keys().cloned().collect(),
             groups: self.pods.groups.keys().cloned().collect(),
+            disaggregated_sets: self.disaggregated_sets.keys().cloned().collect(),
             ..Wakes::default()
         }
     }
@@ -199,6 +234,8 @@ impl Cache {
             Kind::ControllerRevision => meta_in(&self.revisions, &target.key),
             Kind::Service => meta_in(&self.services, &target.key),
             Kind::Pod => meta_in(&self.pods.objects, &target.key),
+            Kind::DisaggregatedSet => meta_in(&self.disaggregated_sets, &target.key),
+            Kind::RoleScaler => meta_in(&self.scalers, &target.key),
         }
     }
 }
@@ -215,6 +252,7 @@ impl Cache {
         let mut wakes = Wakes::default();
         for step in moves(&self.sets, change) {
             replace(&mut self.sets, &step);
+            file(&mut self.children_of, &step, Meta::disaggregated_set_key);
             if let (Some(old), None) = (&step.old, &step.new) {
                 self.applied.remove(&old.meta.uid);
             }
@@ -229,7 +267,7 @@ impl Cache {
         let mut wakes = Wakes::default();
         for step in moves(&self.stateful_sets, change) {
             replace(&mut self.stateful_sets, &step);
-            file(&mut self.stateful_sets_of, &step);
+            file(&mut self.stateful_sets_of, &step, Meta::set_key);
             if let Some(old) = &step.old {
                 self.stateful_set_keys.remove(&old.meta.uid);
             }
@@ -259,9 +297,32 @@ impl Cache {
         self.note_newest(Kind::ControllerRevision, &change);
         for step in moves(&self.revisions, change) {
             replace(&mut self.revisions, &step);
-            file(&mut self.revisions_of, &step);
+            file(&mut self.revisions_of, &step, Meta::set_key);
         }
         Wakes::default()
+    }
+
+    /// Takes a change of DisaggregatedSets.
+    pub fn apply_disaggregated_sets(&mut self, change: Change<Ds>) -> Wakes {
+        self.note_newest(Kind::DisaggregatedSet, &change);
+        let mut wakes = Wakes::default();
+        for step in moves(&self.disaggregated_sets, change) {
+            replace(&mut self.disaggregated_sets, &step);
+            wakes.by_disaggregated_set(&step);
+        }
+        wakes
+    }
+
+    /// Takes a change of scalers.
+    pub fn apply_scalers(&mut self, change: Change<RoleScaler>) -> Wakes {
+        self.note_newest(Kind::RoleScaler, &change);
+        let mut wakes = Wakes::default();
+        for step in moves(&self.scalers, change) {
+            replace(&mut self.scalers, &step);
+            file(&mut self.scalers_of, &step, Meta::disaggregated_set_key);
+            wakes.by_part(&step);
+        }
+        wakes
     }
 
     /// Takes a change of Nodes.
@@ -336,10 +397,14 @@ fn replace<T: Object>(objects: &mut Objects<T>, step: &Move<T>) {
 }
 
 /// Files an object under the set that its label names.
-fn file<T: Object>(index: &mut Index<ObjectKey>, step: &Move<T>) {
+fn file<T: Object>(
+    index: &mut Index<ObjectKey>,
+    step: &Move<T>,
+    set: fn(&Meta) -> Option<ObjectKey>,
+) {
     for (version, edit) in [(&step.old, Edit::Remove), (&step.new, Edit::Add)] {
         let meta = version.as_ref().map(|object| object.meta());
-        if let Some((meta, set)) = meta.and_then(|meta| Some((meta, meta.set_key()?))) {
+        if let Some((meta, set)) = meta.and_then(|meta| Some((meta, set(meta)?))) {
             index.edit(edit, &set, &meta.key);
         }
     }

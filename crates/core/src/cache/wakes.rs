@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lws_api::names::{GROUP, annotation, label};
+use lws_api::names::{DS_GROUP, GROUP, annotation, ds_label, label};
 
 use super::Cache;
-use super::change::Move;
+use super::change::{Move, Object};
 use super::pods::{group_of, is_gated};
-use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Service, StatefulSet};
+use crate::model::{Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, Service, StatefulSet};
 
 /// Work items to plan again.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -22,16 +22,66 @@ pub struct Wakes {
     pub groups: BTreeSet<ObjectKey>,
     /// Those of `sets` whose spec is another: their back-off starts anew (KRS-50).
     pub renewed: BTreeSet<ObjectKey>,
+    /// DisaggregatedSets.
+    pub disaggregated_sets: BTreeSet<ObjectKey>,
+    /// Those of `disaggregated_sets` whose spec is another (KRS-50).
+    pub renewed_disaggregated_sets: BTreeSet<ObjectKey>,
 }
 
 impl Wakes {
     /// Nothing is to be done.
     pub fn is_empty(&self) -> bool {
-        self.sets.is_empty() && self.groups.is_empty()
+        self.sets.is_empty() && self.groups.is_empty() && self.disaggregated_sets.is_empty()
     }
 
     fn groups<'a>(&mut self, groups: impl Iterator<Item = &'a ObjectKey>) {
         self.groups.extend(groups.cloned());
+    }
+
+    /// WCH-1: the DisaggregatedSet itself.
+    pub(super) fn by_disaggregated_set(&mut self, step: &Move<Ds>) {
+        let Some(set) = step.versions().next().map(|set| set.key().clone()) else {
+            return;
+        };
+        let generation = |set: &Option<Arc<Ds>>| set.as_ref().map(|set| set.meta.generation);
+        if generation(&step.old) != generation(&step.new) {
+            self.renewed_disaggregated_sets.insert(set.clone());
+        }
+        self.disaggregated_sets.insert(set);
+    }
+
+    /// WCH-1: the DisaggregatedSet that controls a child set or a scaler, and the one whose name it carries: what is not that
+    /// set's own may stand in its way.
+    pub(super) fn by_part<T: Object>(&mut self, step: &Move<T>) {
+        for version in step.versions() {
+            let meta = version.meta();
+            self.disaggregated_sets.extend(meta.disaggregated_set_key());
+            self.disaggregated_sets.extend(controller(meta, |owner| {
+                owner.kind == "DisaggregatedSet" && is_of_group(owner, DS_GROUP)
+            }));
+        }
+    }
+
+    /// WCH-2: what the readiness of a child set and the assignment of its groups are judged by.
+    fn by_disaggregated_pod(&mut self, step: &Move<Pod>) {
+        let view = |pod: &Option<Arc<Pod>>| {
+            pod.as_ref().map(|pod| {
+                let label = pod.meta.label(ds_label::SUBROLE).to_owned();
+                let is_ready = pod.is_running_and_ready();
+                (
+                    label,
+                    is_ready,
+                    pod.meta.is_terminating(),
+                    pod.unschedulable_since,
+                )
+            })
+        };
+        if view(&step.old) != view(&step.new) {
+            let sets = step
+                .versions()
+                .filter_map(|pod| pod.meta.disaggregated_set_key());
+            self.disaggregated_sets.extend(sets);
+        }
     }
 }
 
@@ -62,6 +112,7 @@ impl Cache {
         if generation(&step.old) != generation(&step.new) {
             wakes.renewed.insert(set.clone());
         }
+        wakes.by_part(step);
         wakes.sets.insert(set);
     }
 
@@ -110,6 +161,7 @@ impl Cache {
                 .sets
                 .extend(step.versions().filter_map(|pod| pod.meta.set_key()));
         }
+        wakes.by_disaggregated_pod(step);
         let left = old.and_then(|pod| pod.meta.set_key());
         let joined = new.and_then(|pod| pod.meta.set_key());
         let gate_came = old.is_none() && new.is_some_and(is_gated);
@@ -195,12 +247,15 @@ fn is_in_gang(pod: &Pod) -> bool {
 
 fn controlling_set(meta: &Meta) -> Option<ObjectKey> {
     controller(meta, |owner| {
-        owner.kind == "LeaderWorkerSet"
-            && owner
-                .api_version
-                .split_once('/')
-                .is_some_and(|(group, _)| group == GROUP)
+        owner.kind == "LeaderWorkerSet" && is_of_group(owner, GROUP)
     })
+}
+
+fn is_of_group(owner: &Owner, group: &str) -> bool {
+    owner
+        .api_version
+        .split_once('/')
+        .is_some_and(|(of, _)| of == group)
 }
 
 fn controlling_pod(meta: &Meta) -> Option<ObjectKey> {

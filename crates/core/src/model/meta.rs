@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use lws_api::names::{annotation, label};
+use lws_api::names::{annotation, ds_label, label};
 
 /// Identity of one incarnation of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -227,6 +227,12 @@ impl Meta {
         (!name.is_empty()).then(|| self.key.sibling(name))
     }
 
+    /// The DisaggregatedSet that the object says it belongs to, if any.
+    pub fn disaggregated_set_key(&self) -> Option<ObjectKey> {
+        let name = self.label(ds_label::NAME);
+        (!name.is_empty()).then(|| self.key.sibling(name))
+    }
+
     /// Label `lws/group-index` as a number ≥ 0 (ORD-45, ORD-103).
     pub fn group_index(&self) -> Option<u32> {
         self.label(label::GROUP_INDEX).parse().ok()
@@ -254,6 +260,11 @@ const KNOWN: &[&str] = &[
     label::ROLE,
     label::SUBGROUP_INDEX,
     label::SUBGROUP_KEY,
+    ds_label::NAME,
+    ds_label::ROLE,
+    ds_label::SLICE,
+    ds_label::REVISION,
+    ds_label::SUBROLE,
     annotation::SIZE,
     annotation::LEADER_NAME,
     annotation::LEADER_ADDRESS,
@@ -268,6 +279,8 @@ const KNOWN: &[&str] = &[
     "ReplicaSet",
     "LeaderWorkerSet",
     "leaderworkerset.x-k8s.io/v1",
+    "DisaggregatedSet",
+    "disaggregatedset.x-k8s.io/v1",
 ];
 
 fn intern(text: &str) -> Cow<'static, str> {

@@ -1,5 +1,6 @@
 //! Trimmed objects: of what the API server sends, the caches hold what the controllers read (KRS-37), and nothing else.
 
+mod disaggregated;
 mod meta;
 mod node;
 mod pod;
@@ -8,6 +9,7 @@ mod service;
 mod set;
 mod stateful_set;
 
+pub use disaggregated::{Ds, RoleScaler};
 pub use meta::{Meta, ObjectKey, Owner, Pairs, Uid};
 pub use node::Node;
 pub(crate) use pod::is_positive;

@@ -62,6 +62,8 @@ pub struct Pod {
     pub ready: bool,
     /// Condition `ContainersReady` is True.
     pub containers_ready: bool,
+    /// ROL-13: since when the scheduler finds no place for the pod.
+    pub unschedulable_since: Option<jiff::Timestamp>,
     /// The restarted container that ended last (FAIL-100), if any was restarted.
     pub restart: Option<Restart>,
     /// `status.reason` or the reason of condition `DisruptionTarget`, empty if there is none.
@@ -117,6 +119,7 @@ impl From<core::Pod> for Pod {
             phase: phase(status.phase.as_deref()),
             ready: condition("Ready").is_some(),
             containers_ready: condition("ContainersReady").is_some(),
+            unschedulable_since: unschedulable_since(&status),
             restart: last_restart(&status),
             reason: status
                 .reason
@@ -127,6 +130,18 @@ impl From<core::Pod> for Pod {
                 .into(),
         }
     }
+}
+
+/// ROL-13: condition PodScheduled is False because nothing fits.
+fn unschedulable_since(status: &core::PodStatus) -> Option<jiff::Timestamp> {
+    let condition = status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|c| c.type_ == "PodScheduled" && c.status == "False")?;
+    let is_unschedulable = condition.reason.as_deref() == Some("Unschedulable");
+    let since = condition.last_transition_time.as_ref()?;
+    is_unschedulable.then_some(since.0)
 }
 
 fn phase(text: Option<&str>) -> Phase {

@@ -33,6 +33,8 @@ pub struct StatefulSet {
 /// What the controllers read of a StatefulSet's status.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StatefulSetStatus {
+    /// Generation that the status was made from.
+    pub observed_generation: i64,
     /// Pods that exist.
     pub replicas: i32,
     /// Pods that are available.
@@ -77,6 +79,7 @@ impl From<apps::StatefulSet> for StatefulSet {
             },
             template_annotations: Pairs::ours(template.annotations.as_ref()),
             status: StatefulSetStatus {
+                observed_generation: status.observed_generation.unwrap_or_default(),
                 replicas: status.replicas,
                 available: status.available_replicas.unwrap_or(0),
                 current_revision: status.current_revision.unwrap_or_default().into(),

@@ -15,7 +15,9 @@ pub fn fill(kind: Kind, object: &mut Value) {
         | Kind::Node
         | Kind::Namespace
         | Kind::PersistentVolumeClaim
-        | Kind::Lease => {}
+        | Kind::Lease
+        | Kind::DisaggregatedSet
+        | Kind::RoleScaler => {}
     }
 }
 

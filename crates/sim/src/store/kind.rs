@@ -16,6 +16,10 @@ pub enum Kind {
     Service,
     /// `v1`.
     Pod,
+    /// `disaggregatedset.x-k8s.io/v1`.
+    DisaggregatedSet,
+    /// `disaggregatedset.x-k8s.io/v1`.
+    RoleScaler,
     /// `v1`, cluster-scoped.
     Node,
     /// `v1`, cluster-scoped.
@@ -35,6 +39,8 @@ impl From<lws_core::intent::Kind> for Kind {
             Core::ControllerRevision => Self::ControllerRevision,
             Core::Service => Self::Service,
             Core::Pod => Self::Pod,
+            Core::DisaggregatedSet => Self::DisaggregatedSet,
+            Core::RoleScaler => Self::RoleScaler,
         }
     }
 }
@@ -48,6 +54,8 @@ impl Kind {
             Self::ControllerRevision => "ControllerRevision",
             Self::Service => "Service",
             Self::Pod => "Pod",
+            Self::DisaggregatedSet => "DisaggregatedSet",
+            Self::RoleScaler => "DisaggregatedSetRoleScaler",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",

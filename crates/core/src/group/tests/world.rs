@@ -314,6 +314,7 @@ impl World {
                 let pod: core::Pod = serde_json::from_value(object).expect("a pod");
                 self.cache.apply_pods(change(pod.into(), gone));
             }
+            Kind::DisaggregatedSet | Kind::RoleScaler => panic!("no group reads a {kind:?}"),
         }
     }
 

@@ -1,0 +1,256 @@
+//! The table of section 11, and what else keeps a group from counting.
+
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use lws_api::leaderworkerset::LeaderWorkerSet;
+use lws_api::names::label;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cache::Change;
+
+/// A child `c` with its leader set, and pods as they come.
+struct World {
+    cache: Cache,
+    child: Lws,
+}
+
+fn metadata(name: &str, owner: &str) -> Value {
+    json!({"namespace": "ns", "name": name, "uid": format!("{name}-uid"), "resourceVersion": "1", "generation": 3,
+        "labels": {label::NAME: "c", label::WORKER_INDEX: "0"},
+        "annotations": {annotation::SIZE: "1"},
+        "ownerReferences": [{"apiVersion": "v", "kind": "k", "name": owner, "uid": format!("{owner}-uid"), "controller": true}]})
+}
+
+impl World {
+    /// Wanted groups, and those that the leader set has taken up.
+    fn new(replicas: i32, taken: i32) -> Self {
+        Self::with(replicas, taken, json!({}), json!({}))
+    }
+
+    fn with(replicas: i32, taken: i32, child: Value, leader_set: Value) -> Self {
+        let mut set = json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
+            "metadata": metadata("c", "ds"), "status": {"observedGeneration": 3},
+            "spec": {"replicas": replicas, "leaderWorkerTemplate": {"workerTemplate": {}}}});
+        json_patch::merge(&mut set, &child);
+        let child: Lws = serde_json::from_value::<LeaderWorkerSet>(set)
+            .unwrap()
+            .into();
+        let mut world = Self {
+            cache: Cache::default(),
+            child,
+        };
+        world.add_set("c", "c", taken, taken, leader_set);
+        world
+    }
+
+    fn add_set(&mut self, name: &str, owner: &str, replicas: i32, available: i32, patch: Value) {
+        let mut metadata = metadata(name, owner);
+        if name == "c" {
+            metadata["uid"] = json!("leaders-uid");
+        } else {
+            metadata["uid"] = json!(format!("{name}-set-uid"));
+        }
+        let mut set = json!({"metadata": metadata, "spec": {"replicas": replicas},
+            "status": {"observedGeneration": 3, "availableReplicas": available, "replicas": replicas}});
+        json_patch::merge(&mut set, &patch);
+        let set: apps::StatefulSet = serde_json::from_value(set).unwrap();
+        self.cache.apply_stateful_sets(Change::Applied(set.into()));
+    }
+
+    fn add_pod(&mut self, name: &str, owner: &str, is_ready: bool, patch: Value) {
+        let ready = if is_ready { "True" } else { "False" };
+        let mut pod = json!({"metadata": metadata(name, owner), "spec": {"containers": []},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}});
+        json_patch::merge(&mut pod, &patch);
+        let pod: core::Pod = serde_json::from_value(pod).unwrap();
+        self.cache.apply_pods(Change::Applied(pod.into()));
+    }
+
+    /// Leaders by letter: `R` Ready, `r` not Ready, `T` Ready and terminating.
+    fn leaders(mut self, states: &str) -> Self {
+        for (index, state) in states.chars().enumerate() {
+            let patch = match state {
+                'T' => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+                _ => json!({}),
+            };
+            self.add_pod(&format!("c-{index}"), "leaders", state != 'r', patch);
+        }
+        self
+    }
+
+    fn counts(&self) -> (u32, u32) {
+        let seen = observe(&self.child, &self.cache).unwrap();
+        (seen.raw(|_| true), seen.committed(|_| true))
+    }
+}
+
+#[test]
+fn dsr_rdy_5_table() {
+    for (what, wanted, taken, leaders, counts) in [
+        ("at rest", 4, 4, "RRRR", (4, 4)),
+        ("lowered, not acknowledged", 3, 4, "RRRR", (4, 0)),
+        ("lowered, the last one goes", 3, 3, "RRRT", (4, 3)),
+        (
+            "lowered, two too many, one not Ready",
+            3,
+            3,
+            "RRRRr",
+            (4, 3),
+        ),
+        ("lowered, a lower one not Ready", 3, 3, "RrRRR", (4, 2)),
+        ("growing", 5, 5, "RRr", (2, 2)),
+        ("nothing wanted", 0, 0, "TT", (2, 0)),
+    ] {
+        assert_eq!(
+            World::new(wanted, taken).leaders(leaders).counts(),
+            counts,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn dsr_rdy_5_every_reason_why_nothing_is_acknowledged() {
+    let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let behind = json!({"status": {"observedGeneration": 2}});
+    for (child, leader_set) in [
+        (gone.clone(), json!({})),
+        (behind.clone(), json!({})),
+        (json!({}), gone),
+        (json!({}), behind),
+    ] {
+        let world = World::with(2, 2, child.clone(), leader_set.clone()).leaders("RR");
+        assert_eq!(world.counts(), (2, 0), "{child} {leader_set}");
+    }
+}
+
+#[test]
+fn dsr_rdy_2_what_is_not_owned_does_not_count() {
+    let foreign = json!({"metadata": {"ownerReferences": [{"apiVersion": "v", "kind": "k", "name": "x", "uid": "x", "controller": true}]}});
+    assert_eq!(
+        World::with(2, 2, json!({}), foreign.clone())
+            .leaders("RR")
+            .counts(),
+        (0, 0)
+    );
+    let mut world = World::new(2, 2).leaders("R");
+    world.add_pod("c-1", "leaders", true, foreign);
+    assert_eq!(world.counts(), (1, 1));
+}
+
+#[test]
+fn dsr_rdy_2_a_leader_without_a_size_is_an_error() {
+    for size in [json!(null), json!("0"), json!("x")] {
+        let mut world = World::new(1, 1);
+        world.add_pod(
+            "c-0",
+            "leaders",
+            true,
+            json!({"metadata": {"annotations": {annotation::SIZE: size}}}),
+        );
+        let error = observe(&world.child, &world.cache).unwrap_err();
+        assert_eq!(error, "leader pod ns/c-0 has no usable size");
+    }
+}
+
+/// A group of three with a patch of its worker set, and whether the last worker is Ready.
+fn group_of_three(worker_set: Value, is_last_ready: bool) -> World {
+    let mut world = World::new(1, 1);
+    world.add_pod(
+        "c-0",
+        "leaders",
+        true,
+        json!({"metadata": {"annotations": {annotation::SIZE: "3"}}}),
+    );
+    world.add_set("c-0", "c-0", 2, 2, worker_set);
+    for (name, is_ready) in [("c-0-1", true), ("c-0-2", is_last_ready)] {
+        world.add_pod(
+            name,
+            "c-0-set",
+            is_ready,
+            json!({"metadata": {"labels": {label::WORKER_INDEX: "1"}}}),
+        );
+    }
+    world
+}
+
+#[test]
+fn dsr_rdy_3_a_group_is_ready_with_all_of_its_workers() {
+    assert_eq!(group_of_three(json!({}), true).counts(), (1, 1));
+    assert_eq!(group_of_three(json!({}), false).counts(), (0, 0));
+    for (patch, counts) in [
+        (json!({"spec": {"replicas": 1}}), (0, 0)),
+        (json!({"status": {"availableReplicas": 1}}), (0, 0)),
+        (
+            json!({"status": {"currentRevision": "a", "updateRevision": "b"}}),
+            (0, 0),
+        ),
+        (
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+            (1, 0),
+        ),
+        (json!({"status": {"observedGeneration": 2}}), (1, 0)),
+    ] {
+        assert_eq!(
+            group_of_three(patch.clone(), true).counts(),
+            counts,
+            "{patch}"
+        );
+    }
+}
+
+#[test]
+fn dsr_rdy_5_an_exhausted_group_does_not_stay() {
+    let mut world = World::new(1, 1);
+    let exhausted =
+        json!({"metadata": {"annotations": {annotation::RESTART_BUDGET_EXHAUSTED: "true"}}});
+    world.add_pod("c-0", "leaders", true, exhausted);
+    assert_eq!(world.counts(), (1, 0));
+}
+
+#[test]
+fn dsr_rol_13_since_when_a_pod_finds_no_place() {
+    let waiting = |reason: &str, phase: &str, patch: Value| {
+        let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let mut pod = json!({"status": {"phase": phase, "conditions": [condition]}});
+        json_patch::merge(&mut pod, &patch);
+        let mut world = World::new(1, 1);
+        world.add_pod("c-0", "leaders", false, pod);
+        observe(&world.child, &world.cache)
+            .unwrap()
+            .unschedulable_since
+            .is_some()
+    };
+    assert!(waiting("Unschedulable", "Pending", json!({})));
+    assert!(!waiting("SchedulingGated", "Pending", json!({})));
+    assert!(!waiting("Unschedulable", "Running", json!({})));
+    assert!(!waiting(
+        "Unschedulable",
+        "Pending",
+        json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    ));
+}
+
+#[test]
+fn dsr_srl_4_a_group_belongs_to_the_sub_role_that_all_of_its_pods_name() {
+    let world = |leader: &str, workers: [&str; 2]| {
+        let mut world = group_of_three(json!({}), true);
+        for (name, owner, sub_role) in [
+            ("c-0", "leaders", leader),
+            ("c-0-1", "c-0-set", workers[0]),
+            ("c-0-2", "c-0-set", workers[1]),
+        ] {
+            let index = if name == "c-0" { "0" } else { "1" };
+            let patch = json!({"metadata": {
+                "annotations": {annotation::SIZE: "3"},
+                "labels": {ds_label::SUBROLE: sub_role, label::WORKER_INDEX: index},
+            }});
+            world.add_pod(name, owner, true, patch);
+        }
+        let seen = observe(&world.child, &world.cache).unwrap();
+        seen.groups[0].sub_role().map(str::to_owned)
+    };
+    assert_eq!(world("a", ["a", "a"]).as_deref(), Some("a"));
+    assert_eq!(world("a", ["a", "b"]), None);
+    assert_eq!(world("", ["", ""]), None);
+}

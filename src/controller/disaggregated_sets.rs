@@ -1,0 +1,25 @@
+//! Reconciles one DisaggregatedSet.
+
+use lws_core::disaggregatedset::{observe, plan, report};
+use lws_core::model::ObjectKey;
+
+use super::{Context, next, now, record};
+use crate::store::Next;
+
+pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
+    let Some(snapshot) = cx.store.read(|cache| observe(key, cache)) else {
+        return Next::Forget;
+    };
+    record(&snapshot.set.meta);
+    let now = now();
+    let plan = plan(&snapshot, now);
+    let done = cx.gateway.perform(plan.plan.steps.clone()).await;
+    let report = if done.stopped {
+        Vec::new()
+    } else {
+        report(&snapshot, &plan, &done, now)
+    };
+    let passes = [done, cx.gateway.perform(report).await];
+    cx.notices.post(&plan.plan, &passes);
+    next(&plan.plan, &passes)
+}
