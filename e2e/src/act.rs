@@ -134,13 +134,20 @@ impl Bench {
     /// Replaces the spec of a set.
     pub async fn replace_spec(&self, manifest: Manifest) -> Result<Object> {
         let name = manifest.name().to_owned();
-        let mut object = self.api(Kind::Set).get(&name).await?;
-        object.data["spec"] = manifest.json()["spec"].clone();
+        let spec = manifest.json()["spec"].clone();
+        self.replace_spec_of(Kind::Set, &name, spec).await
+    }
+
+    /// Replaces the spec of an object.
+    pub async fn replace_spec_of(&self, kind: Kind, name: &str, spec: Value) -> Result<Object> {
+        // The controller writes the status meanwhile, which is not ours to lose a race to.
+        let patch = json!([{"op": "replace", "path": "/spec", "value": spec}]);
+        let patch = Patch::Json::<()>(serde_json::from_value(patch)?);
         let replaced = self
-            .api(Kind::Set)
-            .replace(&name, &PostParams::default(), &object)
+            .api(kind)
+            .patch(name, &PatchParams::default(), &patch)
             .await?;
-        self.shown(Some(Kind::Set), replaced).await
+        self.shown(Some(kind), replaced).await
     }
 
     /// Sets the image of container `c` of a set.

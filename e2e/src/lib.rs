@@ -15,6 +15,7 @@ mod golden;
 mod kubelet;
 mod manifest;
 mod object;
+mod roles;
 mod rollout;
 mod world;
 
@@ -24,4 +25,5 @@ pub use bench::{Bench, RESERVED, on_own_cluster, on_own_cluster_in, on_shared_cl
 pub use cluster::Plant;
 pub use manifest::Manifest;
 pub use object::{Kind, Object};
+pub use roles::Roles;
 pub use world::{Change, Verb, World};

@@ -23,17 +23,23 @@ pub enum Kind {
     Revision,
     /// Event.
     Event,
+    /// DisaggregatedSet.
+    DisaggregatedSet,
+    /// DisaggregatedSetRoleScaler.
+    Scaler,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Set,
         Self::StatefulSet,
         Self::Pod,
         Self::Service,
         Self::Revision,
         Self::Event,
+        Self::DisaggregatedSet,
+        Self::Scaler,
     ];
 
     /// Group, version, kind and plural.
@@ -50,6 +56,18 @@ impl Kind {
             Self::Service => ("", "v1", "Service", "services"),
             Self::Revision => ("apps", "v1", "ControllerRevision", "controllerrevisions"),
             Self::Event => ("events.k8s.io", "v1", "Event", "events"),
+            Self::DisaggregatedSet => (
+                "disaggregatedset.x-k8s.io",
+                "v1",
+                "DisaggregatedSet",
+                "disaggregatedsets",
+            ),
+            Self::Scaler => (
+                "disaggregatedset.x-k8s.io",
+                "v1",
+                "DisaggregatedSetRoleScaler",
+                "disaggregatedsetrolescalers",
+            ),
         };
         resource(group, version, kind, plural)
     }

@@ -324,6 +324,24 @@ fn summary(kind: Kind, object: &Object) -> String {
                 object.true_conditions(),
             );
         }
+        Kind::DisaggregatedSet => {
+            let _ = write!(
+                text,
+                " generation={} observed={} {:?} {}",
+                object.number("/metadata/generation"),
+                object.number("/status/observedGeneration"),
+                object.true_conditions(),
+                object.at("/status/roleStatuses"),
+            );
+        }
+        Kind::Scaler => {
+            let _ = write!(
+                text,
+                " replicas={} status={}",
+                object.number("/spec/replicas"),
+                object.number("/status/replicas"),
+            );
+        }
         Kind::Service | Kind::Revision | Kind::Event => {}
     }
     text

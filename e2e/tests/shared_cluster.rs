@@ -4,6 +4,7 @@ mod admission;
 mod autoscaling;
 mod create;
 mod deletion;
+mod disaggregatedset;
 mod drift;
 mod foreign;
 mod identity;
