@@ -13,6 +13,7 @@ mod report;
 pub mod revision;
 pub mod scalers;
 mod status;
+pub mod sub_roles;
 pub mod targets;
 
 pub use observe::{Snapshot, observe};

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use lws_api::disaggregatedset::{DisaggregatedSetSpec, Role, ScalingMode};
 use lws_api::leaderworkerset::LeaderWorkerSetSpec;
 
+use super::sub_roles::Counts;
 use crate::leaderworkerset::rollout::{Round, resolved};
 
 /// SCL-1: a role without sub-roles, or one sub-role.
@@ -61,6 +62,15 @@ pub struct RoleTarget {
     pub replicas: u64,
     /// Its leaves, in the order of the spec; one without sub-role if it is not partitioned.
     pub leaves: Vec<LeafTarget>,
+}
+
+impl RoleTarget {
+    /// Groups per sub-role; empty if the role is not partitioned.
+    pub fn counts(&self) -> Counts {
+        let leaves = self.leaves.iter();
+        let counts = leaves.filter_map(|leaf| Some((leaf.key.sub_role.clone()?, leaf.replicas)));
+        counts.collect()
+    }
 }
 
 /// A leaf with its effective budget.

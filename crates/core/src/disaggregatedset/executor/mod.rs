@@ -7,6 +7,7 @@
 mod current;
 mod plan_roles;
 mod revisions;
+mod routing;
 mod transition;
 
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use jiff::Timestamp;
 use lws_api::disaggregatedset::DuringRollout;
 
 use super::planner::Violation;
+use super::sub_roles::{CountsError, Move, Routing};
 use super::targets::RoleTarget;
 
 /// One slice as it is seen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// How changed targets meet a running rollout.
     pub policy: DuringRollout,
@@ -31,7 +33,7 @@ pub struct Slice {
 }
 
 /// An owned child set of the slice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
     /// Its name.
     pub name: Arc<str>,
@@ -51,6 +53,8 @@ pub struct Child {
     pub ready: Option<Ready>,
     /// ROL-13: one of its pods could not be scheduled for too long.
     pub has_unschedulable_pod: bool,
+    /// How its groups are divided: given where its role is partitioned or one of the annotations is there.
+    pub routing: Option<Result<Routing, CountsError>>,
 }
 
 /// Ready groups of a child (RDY-1).
@@ -82,6 +86,15 @@ pub enum Act {
         initial: Option<u64>,
         /// `spec.replicas`, where it changes.
         replicas: Option<Scale>,
+    },
+    /// Section 12: a step of a child whose groups are divided.
+    Route {
+        /// Name of the child.
+        child: Arc<str>,
+        /// What is done.
+        step: Move,
+        /// EVT-1: whether `ScalingUp` or `ScalingDown` is told if `spec.replicas` changes.
+        is_told: bool,
     },
     /// A drained child goes (OWS-5).
     Delete {
@@ -154,8 +167,24 @@ pub struct Pass {
     pub events: Vec<Event>,
     /// WCH-3: look again in a second.
     pub is_unfinished: bool,
-    /// ROL-17: the planner's step breaks a rule, and was not taken.
-    pub fault: Option<Violation>,
+    /// What is wrong although nothing failed.
+    pub faults: Vec<Fault>,
+}
+
+/// Something that is left as it is, since it should not be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// ROL-17: the planner's step breaks a rule.
+    #[error("step of the rollout refused: {0}")]
+    Step(#[from] Violation),
+    /// Section 12.2: nothing is planned for a child with such counts.
+    #[error("sub-role counts of {child}: {error}")]
+    Counts {
+        /// Name of the child.
+        child: Arc<str>,
+        /// What is wrong with them.
+        error: CountsError,
+    },
 }
 
 /// REC-7: a transition while an old child exists, otherwise the current revision path.

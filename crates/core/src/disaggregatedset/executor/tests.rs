@@ -1,6 +1,7 @@
 //! One slice through passes: what is created, scaled and deleted, in which order, and what is told.
 
 use super::*;
+use crate::disaggregatedset::sub_roles::{Counts, RoutedGroup};
 use crate::disaggregatedset::targets::{Budget, LeafKey, LeafTarget};
 
 fn role(name: &str, replicas: u64) -> RoleTarget {
@@ -38,6 +39,24 @@ fn child(revision: &str, role: &str, initial: u64, spec: u64) -> Child {
             committed: spec,
         }),
         has_unschedulable_pod: false,
+        routing: None,
+    }
+}
+
+/// A new child of a partitioned role, whose groups have no labels yet.
+fn undivided(spec: u64, initial: u64) -> Routing {
+    let group = RoutedGroup {
+        sub_role: None,
+        is_coherent: true,
+        is_ready: true,
+        is_staying: true,
+    };
+    Routing {
+        spec,
+        initial: Some(initial),
+        is_observed: true,
+        groups: (0..spec).map(|ordinal| (ordinal, group.clone())).collect(),
+        ..Routing::default()
     }
 }
 
@@ -91,7 +110,63 @@ fn blocked(reason: &str) -> Event {
     Event::DrainBlocked { reason }
 }
 
+impl Child {
+    /// Relabels at once; groups that are no longer wanted end, new ones come up Ready and without a label.
+    fn route(&mut self, step: &Move) {
+        let routing = self.routing.as_mut().unwrap().as_mut().unwrap();
+        for (ordinal, to) in &step.relabelled {
+            routing
+                .groups
+                .get_mut(ordinal)
+                .unwrap()
+                .sub_role
+                .clone_from(to);
+        }
+        let Some(write) = step.write.clone() else {
+            return;
+        };
+        let new = RoutedGroup {
+            sub_role: None,
+            is_coherent: true,
+            is_ready: true,
+            is_staying: true,
+        };
+        routing
+            .groups
+            .retain(|ordinal, _| *ordinal < write.replicas);
+        for ordinal in 0..write.replicas {
+            routing.groups.entry(ordinal).or_insert_with(|| new.clone());
+        }
+        self.spec = write.replicas;
+        self.initial = write.initial;
+        routing.spec = write.replicas;
+        routing.initial = write.initial;
+        routing.issued = write.issued;
+        routing.baseline = write.baseline;
+        routing.plan = write.plan;
+    }
+}
+
 impl Slice {
+    /// A role whose groups are divided, and its children with it.
+    fn divided(mut self, name: &str, shares: &[(&str, u64)]) -> Self {
+        let role = self.roles.iter_mut().find(|role| &*role.role == name);
+        let role = role.unwrap();
+        let whole = role.leaves.remove(0);
+        role.leaves = shares
+            .iter()
+            .map(|(share, replicas)| LeafTarget {
+                key: LeafKey {
+                    role: whole.key.role.clone(),
+                    sub_role: Some((*share).into()),
+                },
+                replicas: *replicas,
+                ..whole.clone()
+            })
+            .collect();
+        self
+    }
+
     fn child(&mut self, name: &str) -> &mut Child {
         let mut children = self.children.iter_mut();
         children.find(|child| &*child.name == name).unwrap()
@@ -106,7 +181,11 @@ impl Slice {
                     starting,
                     intended,
                 } => {
-                    let made = child(&self.revision, role, *intended, *starting);
+                    let mut made = child(&self.revision, role, *intended, *starting);
+                    let mut roles = self.roles.iter().filter(|of| of.role == *role);
+                    if roles.any(|of| !of.counts().is_empty()) {
+                        made.routing = Some(Ok(undivided(*starting, *intended)));
+                    }
                     self.children.push(made);
                 }
                 Act::Update {
@@ -125,6 +204,7 @@ impl Slice {
                         });
                     }
                 }
+                Act::Route { child, step, .. } => self.child(child).route(step),
                 Act::Delete { child } => self.children.retain(|found| found.name != *child),
             }
         }
@@ -200,7 +280,7 @@ fn dsr_ows_6_of_two_children_of_a_role_the_one_created_last_counts() {
 fn updated(act: &Act) -> Option<&str> {
     match act {
         Act::Update { child, .. } => Some(child),
-        Act::Create { .. } | Act::Delete { .. } => None,
+        Act::Create { .. } | Act::Delete { .. } | Act::Route { .. } => None,
     }
 }
 
@@ -306,7 +386,9 @@ fn dsr_rol_5_a_scaled_role_does_not_shrink_beside_old_groups() {
         let asked = pass(&slice);
         let written = asked.acts.iter().find_map(|act| match act {
             Act::Update { child, initial, .. } if &**child == "2-a" => *initial,
-            Act::Update { .. } | Act::Create { .. } | Act::Delete { .. } => None,
+            Act::Update { .. } | Act::Create { .. } | Act::Delete { .. } | Act::Route { .. } => {
+                None
+            }
         });
         assert_eq!(written, expected, "old {old}, external {is_external}");
     }
@@ -466,7 +548,7 @@ fn dsr_cln_2_the_newest_drained_revision_marks_the_transition() {
         let asked = pass(&slice);
         let gone = asked.acts.into_iter().filter_map(|act| match act {
             Act::Delete { child } => Some(child.to_string()),
-            Act::Create { .. } | Act::Update { .. } => None,
+            Act::Create { .. } | Act::Update { .. } | Act::Route { .. } => None,
         });
         assert_eq!(
             gone.collect::<Vec<_>>(),
@@ -515,4 +597,97 @@ fn dsr_m06_a_second_change_in_the_middle() {
         gone("1").to_vec(),
     ];
     assert_eq!(passes, expected);
+}
+
+fn labels(child: &Child) -> String {
+    let routing = child.routing.as_ref().unwrap().as_ref().unwrap();
+    let labels = routing
+        .groups
+        .values()
+        .map(|group| group.sub_role.as_deref().unwrap_or("-"));
+    labels.collect::<Vec<_>>().join(" ")
+}
+
+fn settle(slice: &mut Slice) -> Vec<Event> {
+    let mut events = Vec::new();
+    for _ in 0..60 {
+        let asked = pass(slice);
+        slice.perform(&asked);
+        assert_eq!(asked.faults, []);
+        let told = asked.events.into_iter();
+        events.extend(told.filter(|event| !matches!(event, Event::DrainBlocked { .. })));
+        if asked.acts.is_empty() && !asked.is_unfinished {
+            return events;
+        }
+    }
+    panic!("does not end: {slice:?}");
+}
+
+#[test]
+fn dsr_srl_16_groups_of_a_partitioned_role_are_labelled_and_follow_its_shares() {
+    let shares = [("x", 2), ("y", 1)];
+    let mut slice = slice("1", &[("a", 3)], Vec::new()).divided("a", &shares);
+    assert_eq!(settle(&mut slice), []);
+    assert_eq!(labels(&slice.children[0]), "x x y");
+    slice.roles[0].leaves[0].replicas = 1;
+    slice.roles[0].replicas = 2;
+    assert_eq!(settle(&mut slice), []);
+    let child = &slice.children[0];
+    assert_eq!(
+        (child.spec, child.initial, labels(child)),
+        (2, Some(2), "x y".to_owned())
+    );
+}
+
+#[test]
+fn dsr_srl_17_shares_of_a_role_are_rolled_out_as_roles_of_their_own() {
+    let shares = [("x", 2), ("y", 2)];
+    let roles = [("a", 4), ("b", 2)];
+    let mut slice = slice("1", &roles, Vec::new()).divided("a", &shares);
+    settle(&mut slice);
+    slice.revision = "2".into();
+    assert_eq!(settle(&mut slice), [Event::Started, Event::Completed]);
+    let names: Vec<&str> = slice.children.iter().map(|child| &*child.name).collect();
+    assert_eq!(names, ["2-a", "2-b"]);
+    assert_eq!(slice.children[0].spec, 4);
+    let mut sorted: Vec<String> = labels(&slice.children[0])
+        .split(' ')
+        .map(Into::into)
+        .collect();
+    sorted.sort();
+    assert_eq!(sorted, ["x", "x", "y", "y"]);
+}
+
+#[test]
+fn dsr_srl_18_a_role_that_is_no_longer_partitioned_loses_its_labels_before_it_is_scaled() {
+    let mut slice = slice("1", &[("a", 3)], Vec::new()).divided("a", &[("x", 2), ("y", 1)]);
+    settle(&mut slice);
+    slice.roles = vec![role("a", 5)];
+    let asked = pass(&slice);
+    let [Act::Route { step, .. }] = asked.acts.as_slice() else {
+        panic!("{asked:?}");
+    };
+    let write = step.write.as_ref().unwrap();
+    assert_eq!(
+        (write.replicas, write.plan.clone()),
+        (3, Some(Counts::undivided(3)))
+    );
+    assert!(asked.is_unfinished);
+    settle(&mut slice);
+    let child = &slice.children[0];
+    assert_eq!((child.spec, child.initial), (5, Some(5)));
+}
+
+#[test]
+fn dsr_12_2_nothing_is_planned_for_a_child_with_unusable_counts() {
+    let mut slice = slice("1", &[("a", 3)], Vec::new()).divided("a", &[("x", 3)]);
+    settle(&mut slice);
+    slice.children[0].routing = Some(Err(CountsError::Malformed));
+    slice.roles[0].replicas = 5;
+    let asked = pass(&slice);
+    let fault = Fault::Counts {
+        child: "1-a".into(),
+        error: CountsError::Malformed,
+    };
+    assert_eq!((asked.acts, asked.faults), (vec![], vec![fault]));
 }

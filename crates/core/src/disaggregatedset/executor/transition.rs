@@ -1,13 +1,15 @@
 //! A rollout of one slice (ROL-1 … ROL-17): what to do before and after the planner is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::plan_roles::{PlanRole, plan_roles};
 use super::revisions::{ByRole, Old, Revisions};
-use super::{Act, Child, Event, Pass, Rest, Scale, Slice};
-use crate::disaggregatedset::planner::{self, Decision, Groups, Kind, Rollout, Step, Violation};
-use crate::disaggregatedset::targets::LeafKey;
+use super::routing::{Routed, route};
+use super::{Act, Child, Event, Fault, Pass, Rest, Scale, Slice};
+use crate::disaggregatedset::planner::{self, Decision, Groups, Kind, Rollout, Step};
+use crate::disaggregatedset::sub_roles::{Ask, Counts};
+use crate::disaggregatedset::targets::{LeafKey, RoleTarget};
 
 /// The reason while the readiness of a child is not known.
 const PENDING: &str = "waiting for observation";
@@ -24,6 +26,9 @@ pub(super) fn pass(slice: &Slice) -> Pass {
         return draft.unfinished(Rest::GoesOn);
     }
     let roles = plan_roles(slice, &transition.revisions);
+    if !transition.settle_divisions(&roles, &mut draft) {
+        return draft.unfinished(Rest::IsLeft);
+    }
     transition.follow_targets(&roles, &mut draft);
     let Some(rollout) = transition.rollout(&roles) else {
         draft.blocked(PENDING);
@@ -37,7 +42,7 @@ pub(super) fn pass(slice: &Slice) -> Pass {
         Decision::Blocked => draft.blocked(&transition.waited_for(&roles, &rollout)),
         Decision::Step(step) => match planner::check(&rollout, &step) {
             Ok(()) => transition.apply(&step, &roles, &mut draft),
-            Err(violation) => draft.fault = Some(violation),
+            Err(violation) => draft.faults.push(violation.into()),
         },
     }
     transition.clean_up(is_complete, &mut draft);
@@ -55,7 +60,7 @@ struct Draft {
     baselines: BTreeMap<Arc<str>, u64>,
     acts: Vec<Act>,
     events: Vec<Event>,
-    fault: Option<Violation>,
+    faults: Vec<Fault>,
 }
 
 impl Draft {
@@ -100,7 +105,7 @@ impl Draft {
             on_failure,
             events: self.events,
             is_unfinished,
-            fault: self.fault,
+            faults: self.faults,
         }
     }
 }
@@ -111,11 +116,11 @@ struct Transition<'a> {
 }
 
 impl Transition<'_> {
-    /// ROL-2: an old child without a usable baseline gets its replicas for one.
+    /// ROL-2: an old child without a usable baseline gets its replicas for one. Divided children have theirs from their counts (SRL-11).
     fn repair_baselines(&self, draft: &mut Draft) {
         let old = self.revisions.old.iter();
         let children = old.flat_map(|old| &old.children);
-        for child in children.filter(|child| child.initial.is_none()) {
+        for child in children.filter(|child| child.initial.is_none() && child.routing.is_none()) {
             draft.baselines.insert(child.name.clone(), child.spec);
             draft.events.push(Event::InitialReplicasMissing {
                 child: child.name.clone(),
@@ -140,9 +145,45 @@ impl Transition<'_> {
         draft.acts.is_empty() && !found.values().any(|child| child.is_terminating)
     }
 
+    /// SRL-17: whether the groups of every child are divided as their counts say; nothing is planned before.
+    fn settle_divisions(&self, roles: &[PlanRole<'_>], draft: &mut Draft) -> bool {
+        let old = self.revisions.old.iter().flat_map(|old| &old.by_role);
+        let old = old.map(|(role, child)| (child, self.membership(role), None));
+        let target = self.revisions.target.iter().map(|(role, child)| {
+            let baseline = counts(roles, role, roles.iter().map(|planned| planned.desired));
+            let is_divided = !baseline.is_empty();
+            (child, self.membership(role), is_divided.then_some(baseline))
+        });
+        let mut is_settled = true;
+        for (child, membership, baseline) in old.chain(target) {
+            let target = None;
+            let ask = Ask {
+                membership,
+                target,
+                baseline,
+            };
+            match route(child, &ask, true) {
+                Routed::Undivided | Routed::Settled => continue,
+                Routed::Waits(act) => draft.acts.extend(act),
+                Routed::Faulty(fault) => draft.faults.push(fault),
+            }
+            is_settled = false;
+        }
+        is_settled
+    }
+
+    /// SRL-17: wanted counts of a current role.
+    fn membership(&self, role: &str) -> Option<Counts> {
+        let mut roles = self.slice.roles.iter();
+        roles
+            .find(|target| *target.role == *role)
+            .map(RoleTarget::counts)
+    }
+
     /// ROL-6: the baseline of the target follows what is wanted, so that it is right once the revision is old.
     fn follow_targets(&self, roles: &[PlanRole<'_>], draft: &mut Draft) {
-        for (role, child) in &self.revisions.target {
+        let children = self.revisions.target.iter();
+        for (role, child) in children.filter(|(_, child)| child.routing.is_none()) {
             let of_role = roles.iter().filter(|planned| planned.key.role == **role);
             let wanted = of_role.map(|planned| planned.desired).sum();
             if child.initial != Some(wanted) {
@@ -170,21 +211,56 @@ impl Transition<'_> {
     /// ROL-12: first the reductions of the old revision in plan order, then the target.
     fn apply(&self, step: &Step, roles: &[PlanRole<'_>], draft: &mut Draft) {
         let active = step.active.and_then(|index| self.revisions.old.get(index));
-        let drained = active.map_or_else(Vec::new, |old| changes(roles, &old.by_role, &step.old));
-        let grown = changes(roles, &self.revisions.target, &step.target);
-        let keys = |changes: &[Change<'_>]| changes.iter().map(|of| of.key.to_string()).collect();
-        match (step.kind, active) {
-            (Kind::Bootstrap, _) => draft.events.push(Event::BootstrapSurge {
-                roles: keys(&grown),
-            }),
-            (Kind::Fallback, Some(old)) => draft.events.push(Event::AvailabilityFallback {
+        let drained = active.map(|old| self.resize(roles, &old.by_role, &step.old, draft));
+        let grown = self.resize(roles, &self.revisions.target, &step.target, draft);
+        draft.events.extend(match (step.kind, active) {
+            (Kind::Bootstrap, _) => Some(Event::BootstrapSurge { roles: grown }),
+            (Kind::Fallback, Some(old)) => Some(Event::AvailabilityFallback {
                 revision: old.revision.clone(),
-                roles: keys(&drained),
+                roles: drained.unwrap_or_default(),
             }),
-            (Kind::Ordinary | Kind::Fallback | Kind::GrowOnly, _) => {}
+            (Kind::Ordinary | Kind::Fallback | Kind::GrowOnly, _) => None,
+        });
+    }
+
+    /// Gives the children of a revision these counts; the keys of the roles that change.
+    fn resize(
+        &self,
+        roles: &[PlanRole<'_>],
+        by_role: &ByRole<'_>,
+        next: &[u64],
+        draft: &mut Draft,
+    ) -> Vec<String> {
+        let mut keys = Vec::new();
+        let mut divided = BTreeSet::new();
+        for (planned, count) in roles.iter().zip(next) {
+            let LeafKey { role, sub_role } = &planned.key;
+            let child = by_role.get(role);
+            let Some(child) = child.filter(|child| child.spec_of(sub_role.as_ref()) != *count)
+            else {
+                continue;
+            };
+            keys.push(planned.key.to_string());
+            if sub_role.is_none() {
+                draft.scale(child, *count);
+            } else if divided.insert(role) {
+                let next = counts(roles, role, next.iter().copied());
+                draft.acts.extend(self.divide(child, next));
+            }
         }
-        for change in drained.into_iter().chain(grown) {
-            draft.scale(change.child, change.to);
+        keys
+    }
+
+    /// SRL-12, SRL-17: all counts of a divided child together.
+    fn divide(&self, child: &Child, counts: Counts) -> Option<Act> {
+        let ask = Ask {
+            membership: self.membership(&child.role),
+            target: Some(counts),
+            baseline: None,
+        };
+        match route(child, &ask, true) {
+            Routed::Waits(act) => act,
+            Routed::Undivided | Routed::Settled | Routed::Faulty(_) => None,
         }
     }
 
@@ -219,22 +295,11 @@ impl Transition<'_> {
     }
 }
 
-/// A count of a child that changes.
-struct Change<'a> {
-    key: &'a LeafKey,
-    child: &'a Child,
-    to: u64,
-}
-
-fn changes<'a>(roles: &'a [PlanRole<'_>], by_role: &ByRole<'a>, counts: &[u64]) -> Vec<Change<'a>> {
-    let counts = roles.iter().zip(counts);
-    let changes = counts.filter_map(|(role, count)| {
-        let child = *by_role.get(&role.key.role)?;
-        (child.spec != *count).then_some(Change {
-            key: &role.key,
-            child,
-            to: *count,
-        })
-    });
-    changes.collect()
+/// Numbers of the plan roles as counts of the sub-roles of one role.
+fn counts(roles: &[PlanRole<'_>], role: &str, numbers: impl Iterator<Item = u64>) -> Counts {
+    let numbers = roles.iter().zip(numbers);
+    let of_role = numbers.filter(|(planned, _)| *planned.key.role == *role);
+    let counts =
+        of_role.filter_map(|(planned, number)| Some((planned.key.sub_role.clone()?, number)));
+    counts.collect()
 }

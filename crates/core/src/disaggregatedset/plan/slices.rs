@@ -37,10 +37,11 @@ impl<'a> Pass<'a> {
             if asked.is_unfinished {
                 self.plan.wake_after = Some(UNFINISHED_WAIT);
             }
-            self.plan.errors.extend(asked.fault.map(|fault| PlanError {
-                message: format!("slice {slice}: the planned step breaks a rule: {fault}"),
+            let faults = asked.faults.iter().map(|fault| PlanError {
+                message: format!("slice {slice}: {fault}"),
                 retry_after: None,
-            }));
+            });
+            self.plan.errors.extend(faults);
             let told: Vec<Notice> = asked
                 .events
                 .iter()
@@ -92,6 +93,7 @@ impl<'a> Pass<'a> {
             }),
             has_unschedulable_pod: waits
                 .is_some_and(|since| now.duration_since(since) >= UNSCHEDULABLE),
+            routing: None,
         }
     }
 
@@ -144,6 +146,8 @@ impl<'a> Pass<'a> {
                     self.update(child, initial, replicas, slice);
                 }
             }
+            // Only children with a routing are asked for it, and sub-roles are refused before.
+            Act::Route { .. } => {}
             Act::Delete { child } => {
                 if let Some(child) = slice
                     .by_name
