@@ -12,7 +12,7 @@ use serde_json::json;
 const CRD: &str = "pods.metrics.k8s.io";
 
 /// Serves `PodMetrics` from the API server's own store.
-async fn serve_metrics(bench: &Bench) -> Result<()> {
+pub(crate) async fn serve_metrics(bench: &Bench) -> Result<()> {
     let crds: Api<CustomResourceDefinition> = Api::all(bench.client());
     let version = json!({
         "name": "v1beta1",
@@ -40,13 +40,13 @@ async fn serve_metrics(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Reports what the pods of `demo` use: each leader that much, each worker a hundred times as much.
-async fn report_usage(bench: &Bench, leader_milli_cpu: i64) -> Result<()> {
+/// Reports what the pods of a set use: each leader that much, each worker a hundred times as much.
+pub(crate) async fn report_usage(bench: &Bench, set: &str, leader_milli_cpu: i64) -> Result<()> {
     let kind = GroupVersionKind::gvk("metrics.k8s.io", "v1beta1", "PodMetrics");
     let resource = ApiResource::from_gvk_with_plural(&kind, "pods");
     let metrics: Api<DynamicObject> =
         Api::namespaced_with(bench.client(), bench.namespace(), &resource);
-    let pods: Vec<_> = bench.world().pods_of("demo").cloned().collect();
+    let pods: Vec<_> = bench.world().pods_of(set).cloned().collect();
     for pod in pods {
         let factor = if pod.is_leader() { 1 } else { 100 };
         let cpu = format!("{}m", factor * leader_milli_cpu);
@@ -103,11 +103,11 @@ async fn c25_autoscaler_scales_groups_by_the_cpu_of_their_leaders() -> Result<()
                 "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
             },
         });
-        report_usage(bench, 150).await?;
+        report_usage(bench, "demo", 150).await?;
         bench.create(autoscaler).await?;
         until_replicas(bench, 3).await?;
 
-        report_usage(bench, 10).await?;
+        report_usage(bench, "demo", 10).await?;
         until_replicas(bench, 1).await?;
         let world = bench.world();
         let sizes = world

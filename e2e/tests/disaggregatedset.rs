@@ -381,3 +381,35 @@ async fn c31_a_foreign_set_outlives_the_set() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test]
+async fn c04_names_that_no_child_can_have_are_refused() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        let named = |set: usize, role: usize, patch: Value| {
+            let role = "r".repeat(role);
+            let set = Roles::new(&"s".repeat(set), &[(&role, 1)]);
+            set.spec(json!({"slices": patch["slices"]}))
+                .role(&role, json!({"spec": {"replicas": patch["replicas"]}}))
+        };
+        bench
+            .try_create(named(20, 18, json!({"slices": 1, "replicas": 1})))
+            .await?;
+        bench
+            .try_create(named(20, 17, json!({"slices": 11, "replicas": 1})))
+            .await?;
+        for (role, patch, combined) in [
+            (19, json!({"slices": 1, "replicas": 1}), "38"),
+            (18, json!({"slices": 11, "replicas": 1}), "37"),
+            (18, json!({"slices": 1, "replicas": 11}), "37"),
+        ] {
+            let denial = bench.refused(named(20, role, patch)).await?;
+            denial.names("spec.roles[0].name", "would have 64 characters, at most 63");
+            denial.names(
+                "spec.roles[0].name",
+                &format!("{combined} characters together"),
+            );
+        }
+        Ok(())
+    })
+    .await
+}

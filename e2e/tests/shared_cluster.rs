@@ -5,6 +5,8 @@ mod autoscaling;
 mod create;
 mod deletion;
 mod disaggregatedset;
+mod disaggregatedset_rollout;
+mod disaggregatedset_scaling;
 mod drift;
 mod foreign;
 mod identity;
