@@ -224,6 +224,7 @@ fn reporting_controller(kind: Kind) -> &'static str {
         Kind::DisaggregatedSet | Kind::RoleScaler => DS_REPORTING_CONTROLLER,
         Kind::LeaderWorkerSet
         | Kind::StatefulSet
+        | Kind::Deployment
         | Kind::ControllerRevision
         | Kind::Service
         | Kind::Pod => REPORTING_CONTROLLER,

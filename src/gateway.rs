@@ -37,7 +37,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Create { .. } => "create",
         Request::Read { .. } => "get",
         Request::Apply { .. } => "apply",
-        Request::Patch { .. } => "patch",
+        Request::Patch { .. } | Request::MergeStatus { .. } => "patch",
         Request::Delete { .. } => "delete",
     }
 }

@@ -241,7 +241,7 @@ impl Store {
                     &state.cache,
                 ),
                 (Watched::Written(kind), None) => lane.guard.listed(kind, &state.cache),
-                (Watched::Node, _) => Vec::new(),
+                (Watched::ReplicaSet | Watched::Node, _) => Vec::new(),
             };
             lane.add(released, now);
         }
@@ -271,7 +271,11 @@ impl Store {
                 self.drop_held(kind, held, RoleScaler::key, Cache::apply_scalers);
             }
             // Of these kinds whatever the API server stores can be read.
-            Kind::StatefulSet | Kind::ControllerRevision | Kind::Service | Kind::Pod => {}
+            Kind::StatefulSet
+            | Kind::Deployment
+            | Kind::ControllerRevision
+            | Kind::Service
+            | Kind::Pod => {}
         }
     }
 

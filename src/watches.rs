@@ -14,7 +14,10 @@ use lws_api::names::label;
 use lws_api::rolescaler::DisaggregatedSetRoleScaler;
 use lws_core::cache::{Cache, Change, Wakes};
 use lws_core::intent::{Kind, Target};
-use lws_core::model::{Ds, Lws, Node, ObjectKey, Pod, Revision, RoleScaler, Service, StatefulSet};
+use lws_core::model::{
+    Deployment, Ds, Lws, Node, ObjectKey, Pod, ReplicaSet, Revision, RoleScaler, Service,
+    StatefulSet,
+};
 use lws_core::notice::{Action, Notice, Reference};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
@@ -29,15 +32,19 @@ use crate::store::Store;
 pub enum Watched {
     /// One of the kinds that are written too.
     Written(Kind),
+    /// ReplicaSets between leader Deployments and leaders, of which only metadata is read.
+    ReplicaSet,
     /// Nodes, of which only metadata is read.
     Node,
 }
 
 impl Watched {
     /// All of them; the caches are complete when each has been listed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Written(Kind::LeaderWorkerSet),
         Self::Written(Kind::StatefulSet),
+        Self::Written(Kind::Deployment),
+        Self::ReplicaSet,
         Self::Written(Kind::ControllerRevision),
         Self::Written(Kind::Service),
         Self::Written(Kind::Pod),
@@ -50,6 +57,7 @@ impl Watched {
     pub fn name(self) -> &'static str {
         match self {
             Self::Written(kind) => kind.name(),
+            Self::ReplicaSet => "ReplicaSet",
             Self::Node => "Node",
         }
     }
@@ -66,6 +74,8 @@ impl From<Kind> for Watched {
 pub struct Relists {
     sets: Notify,
     stateful_sets: Notify,
+    deployments: Notify,
+    replica_sets: Notify,
     revisions: Notify,
     services: Notify,
     pods: Notify,
@@ -80,6 +90,8 @@ impl Relists {
         match kind {
             Watched::Written(Kind::LeaderWorkerSet) => &self.sets,
             Watched::Written(Kind::StatefulSet) => &self.stateful_sets,
+            Watched::Written(Kind::Deployment) => &self.deployments,
+            Watched::ReplicaSet => &self.replica_sets,
             Watched::Written(Kind::ControllerRevision) => &self.revisions,
             Watched::Written(Kind::Service) => &self.services,
             Watched::Written(Kind::Pod) => &self.pods,
@@ -130,6 +142,20 @@ pub fn start(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<
         Cache::apply_stateful_sets,
     );
     watches.add(
+        Kind::Deployment,
+        ours(),
+        kept::<apps::Deployment, _>,
+        Deployment::key,
+        Cache::apply_deployments,
+    );
+    watches.add(
+        Watched::ReplicaSet,
+        ours(),
+        replica_set,
+        ReplicaSet::key,
+        Cache::apply_replica_sets,
+    );
+    watches.add(
         Kind::ControllerRevision,
         ours(),
         kept::<apps::ControllerRevision, _>,
@@ -166,6 +192,10 @@ fn kept<K, T: From<K>>(object: K) -> Result<T, Unreadable> {
 
 fn node(node: PartialObjectMeta<core::Node>) -> Result<Node, Unreadable> {
     Ok(Node::new(&node.metadata))
+}
+
+fn replica_set(set: PartialObjectMeta<apps::ReplicaSet>) -> Result<ReplicaSet, Unreadable> {
+    Ok(ReplicaSet::new(&set.metadata))
 }
 
 struct Watches<'a> {

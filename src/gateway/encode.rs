@@ -42,6 +42,12 @@ pub(super) fn encode(request: &Request) -> Result<http::Request<Vec<u8>>, http::
                 bytes(body),
             )
         }
+        Request::MergeStatus { target, body } => (
+            Method::PATCH,
+            format!("{}/status?{by}", object(target)),
+            "application/strategic-merge-patch+json",
+            bytes(body),
+        ),
         Request::Delete {
             target,
             uid,

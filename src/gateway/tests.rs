@@ -145,6 +145,17 @@ async fn krs_76_requests_as_sent() {
             json!({"metadata": {"uid": "u1", "resourceVersion": "7"}, "status": {"replicas": 1}}),
         ),
         (
+            Intent::SetCondition {
+                target: target(Kind::Pod),
+                uid: "u1".into(),
+                condition: json!({"type": "t"}),
+            },
+            Method::PATCH,
+            "/api/v1/namespaces/ns/pods/demo/status?fieldManager=lws",
+            "application/strategic-merge-patch+json",
+            json!({"metadata": {"uid": "u1"}, "status": {"conditions": [{"type": "t"}]}}),
+        ),
+        (
             delete(Propagation::Foreground),
             Method::DELETE,
             "/api/v1/namespaces/ns/pods/demo",
@@ -221,7 +232,9 @@ async fn krs_20_every_class() {
                 target: target.clone(),
                 body: (**body).clone(),
             },
-            Intent::Patch { target, .. } | Intent::Delete { target, .. } => Request::Delete {
+            Intent::Patch { target, .. }
+            | Intent::SetCondition { target, .. }
+            | Intent::Delete { target, .. } => Request::Delete {
                 target: target.clone(),
                 uid: "u1".into(),
                 propagation: Propagation::Background,

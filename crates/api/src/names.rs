@@ -32,6 +32,8 @@ pub mod label {
     pub const SUBGROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/subgroup-index";
     /// 40 hex characters that identify the subgroup of a pod.
     pub const SUBGROUP_KEY: &str = "leaderworkerset.sigs.k8s.io/subgroup-key";
+    /// Which ReplicaSet of its Deployment made a pod.
+    pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 }
 
 /// Annotations (API 5.2).

@@ -19,6 +19,8 @@ pub enum Kind {
     /// `apps/v1`.
     StatefulSet,
     /// `apps/v1`.
+    Deployment,
+    /// `apps/v1`.
     ControllerRevision,
     /// `v1`.
     Service,
@@ -35,7 +37,7 @@ impl Kind {
     pub fn api_version(self) -> &'static str {
         match self {
             Self::LeaderWorkerSet => "leaderworkerset.x-k8s.io/v1",
-            Self::StatefulSet | Self::ControllerRevision => "apps/v1",
+            Self::StatefulSet | Self::Deployment | Self::ControllerRevision => "apps/v1",
             Self::Service | Self::Pod => "v1",
             Self::DisaggregatedSet | Self::RoleScaler => "disaggregatedset.x-k8s.io/v1",
         }
@@ -46,6 +48,7 @@ impl Kind {
         match self {
             Self::LeaderWorkerSet => "LeaderWorkerSet",
             Self::StatefulSet => "StatefulSet",
+            Self::Deployment => "Deployment",
             Self::ControllerRevision => "ControllerRevision",
             Self::Service => "Service",
             Self::Pod => "Pod",
@@ -59,6 +62,7 @@ impl Kind {
         match self {
             Self::LeaderWorkerSet => "leaderworkersets",
             Self::StatefulSet => "statefulsets",
+            Self::Deployment => "deployments",
             Self::ControllerRevision => "controllerrevisions",
             Self::Service => "services",
             Self::Pod => "pods",
@@ -159,6 +163,15 @@ pub enum Intent {
         /// The patch, without UID and resourceVersion.
         body: Value,
     },
+    /// One condition of a pod's status, with its UID; the other conditions are those of others and stay (HASH-36).
+    SetCondition {
+        /// The pod.
+        target: Target,
+        /// UID of the pod that was read.
+        uid: Uid,
+        /// The whole condition.
+        condition: Value,
+    },
     /// Delete with a UID precondition. Gone, or another UID, is as good as done (KRS-58).
     Delete {
         /// What is deleted.
@@ -177,6 +190,7 @@ impl Intent {
             Self::Create { target, .. }
             | Self::Apply { target, .. }
             | Self::Patch { target, .. }
+            | Self::SetCondition { target, .. }
             | Self::Delete { target, .. } => target,
         }
     }
@@ -296,8 +310,12 @@ pub enum Why {
     GroupReleased,
     /// Restart counts of groups or revisions that are gone.
     CountsObsolete,
+    /// A replacement takes over the restart count of a group that is gone.
+    CountHandedOver,
     /// Nothing holds the leader back any more.
     GateLifted,
+    /// The workers of a group became ready, or no longer are.
+    GroupReadyDiffers,
     /// Status differs from what was seen.
     StatusDiffers,
     /// A role has no child set in a slice and revision.
@@ -339,7 +357,9 @@ impl Why {
             Self::ParallelTermination => "parallel_termination",
             Self::GroupReleased => "group_released",
             Self::CountsObsolete => "counts_obsolete",
+            Self::CountHandedOver => "count_handed_over",
             Self::GateLifted => "gate_lifted",
+            Self::GroupReadyDiffers => "group_ready_differs",
             Self::StatusDiffers => "status_differs",
             Self::ChildMissing => "child_missing",
             Self::ChildDiffers => "child_differs",

@@ -10,6 +10,7 @@ pub mod admission;
 pub mod build;
 pub mod cache;
 pub mod disaggregatedset;
+mod gate;
 pub mod group;
 pub mod guard;
 pub mod identity;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use lws_api::names::label;
 
-use crate::model::{Meta, ObjectKey, StatefulSet, Uid};
+use crate::model::{Meta, ObjectKey, Uid};
 
 /// The controller that an object of ours has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +47,16 @@ pub fn judge(meta: &Meta, expected: &Expected) -> Ownership {
     }
 }
 
-/// ORD-135: a leader StatefulSet without controller that is plainly that of the set `lws` is adopted.
-pub fn is_orphan(set: &StatefulSet, lws: &ObjectKey) -> bool {
-    !set.meta.is_terminating()
-        && set.meta.owner.is_none()
-        && set.meta.label(label::NAME) == lws.name.as_ref()
-        && set.selector.as_ref() == Some(&leader_selector(lws))
+/// ORD-135: a leader workload without controller that is plainly that of the set `lws` is adopted. `selector` is its `matchLabels`.
+pub fn is_orphan(
+    meta: &Meta,
+    selector: Option<&BTreeMap<String, String>>,
+    lws: &ObjectKey,
+) -> bool {
+    !meta.is_terminating()
+        && meta.owner.is_none()
+        && meta.label(label::NAME) == lws.name.as_ref()
+        && selector == Some(&leader_selector(lws))
 }
 
 /// Selector of the leader workload (ORD-60).
@@ -66,6 +70,7 @@ pub fn leader_selector(lws: &ObjectKey) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::StatefulSet;
     use serde_json::json;
 
     fn set(mut metadata: serde_json::Value, selector: serde_json::Value) -> StatefulSet {
@@ -106,6 +111,8 @@ mod tests {
     fn ord_135_lws_api_31_orphan_needs_label_selector_and_no_controller() {
         let key = ObjectKey::new("ns", "demo");
         let selector = json!(leader_selector(&key));
+        let is_orphan =
+            |set: &StatefulSet, lws: &ObjectKey| is_orphan(&set.meta, set.selector.as_ref(), lws);
         assert!(is_orphan(&set(json!({}), selector.clone()), &key));
         assert!(!is_orphan(&set(json!({}), json!({"app": "x"})), &key));
         assert!(!is_orphan(

@@ -2,7 +2,7 @@
 //!
 //! Pure text in, pure text out; who may change a count, and when, is decided by the controllers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lws_api::names::annotation;
 use serde_json::{Value, json};
@@ -54,6 +54,61 @@ impl RestartCounts {
             .unwrap_or(0)
     }
 
+    /// FAIL-50: what the count of a group is stored under.
+    pub fn key(revision_key: &str, group_index: &str) -> String {
+        key(revision_key, group_index)
+    }
+
+    /// HASH-65: the group takes over the highest count of the revision that no key of `owned` stands for, unless it has one already. Tells
+    /// whether anything changed.
+    pub fn hand_over(
+        &mut self,
+        revision_key: &str,
+        group_index: &str,
+        owned: &BTreeSet<String>,
+    ) -> bool {
+        let own = key(revision_key, group_index);
+        if self.0.contains_key(&own) {
+            return false;
+        }
+        let highest = self.highest(revision_key, owned).into_iter().next();
+        let Some(count) = highest.and_then(|key| self.0.remove(&key)) else {
+            return false;
+        };
+        self.0.insert(own, count);
+        true
+    }
+
+    /// HASH-69: of the counts of the revision that no key of `owned` stands for, keeps the `number` highest. Tells whether anything changed.
+    pub fn keep_highest(
+        &mut self,
+        revision_key: &str,
+        owned: &BTreeSet<String>,
+        number: usize,
+    ) -> bool {
+        let obsolete: BTreeSet<_> = self
+            .highest(revision_key, owned)
+            .into_iter()
+            .skip(number)
+            .collect();
+        self.retain(|key| !obsolete.contains(key))
+    }
+
+    /// Keys of the revision without an owner, the highest count first, then by key.
+    fn highest(&self, revision_key: &str, owned: &BTreeSet<String>) -> Vec<String> {
+        let is_of_revision = |key: &str| {
+            key.rsplit_once('/')
+                .is_some_and(|(revision, _)| revision == revision_key)
+        };
+        let mut free: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(key, _)| is_of_revision(key) && !owned.contains(*key))
+            .collect();
+        free.sort_by_key(|(key, count)| (std::cmp::Reverse(**count), (*key).clone()));
+        free.into_iter().map(|(key, _)| key.clone()).collect()
+    }
+
     /// FAIL-52: stores `count` unless as much is stored already; tells whether anything changed.
     pub fn raise(&mut self, revision_key: &str, group_index: &str, count: i32) -> bool {
         let stored = self.0.entry(key(revision_key, group_index)).or_default();
@@ -86,6 +141,14 @@ impl RestartCounts {
             .keys()
             .map(String::as_str)
             .filter(|key| index(key).is_none())
+    }
+
+    /// HASH-69: keys that name no revision.
+    pub fn keys_without_revision(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .keys()
+            .map(String::as_str)
+            .filter(|key| !key.contains('/'))
     }
 
     /// FAIL-52: merge patch of a set that stores these counts; without any, the annotation goes.

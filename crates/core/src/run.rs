@@ -48,6 +48,13 @@ pub enum Request {
         /// Body with `metadata.uid`, and `metadata.resourceVersion` where fenced.
         body: Value,
     },
+    /// PATCH of the status, `application/strategic-merge-patch+json`: lists of conditions are merged by type.
+    MergeStatus {
+        /// The object.
+        target: Target,
+        /// Body with `metadata.uid`.
+        body: Value,
+    },
     /// DELETE with a UID precondition.
     Delete {
         /// The object.
@@ -67,6 +74,7 @@ impl Request {
             | Self::Read { target }
             | Self::Apply { target, .. }
             | Self::Patch { target, .. }
+            | Self::MergeStatus { target, .. }
             | Self::Delete { target, .. } => target,
         }
     }
@@ -289,9 +297,10 @@ impl Run {
                 };
                 self.outcome.written.push(written);
             }
-            Intent::Create { .. } | Intent::Apply { .. } | Intent::Patch { .. } => {
-                self.note_version(step, &object)
-            }
+            Intent::Create { .. }
+            | Intent::Apply { .. }
+            | Intent::Patch { .. }
+            | Intent::SetCondition { .. } => self.note_version(step, &object),
         }
         self.outcome.notices.extend(step.on_success.iter().cloned());
         let claim = matches!(step.intent, Intent::Create { claim: true, .. });
@@ -413,7 +422,10 @@ impl Run {
         let meta = metadata(&object);
         let is_same = match &step.intent {
             Intent::Apply { uid, .. } => meta.uid == *uid,
-            Intent::Create { .. } | Intent::Patch { .. } | Intent::Delete { .. } => true,
+            Intent::Create { .. }
+            | Intent::Patch { .. }
+            | Intent::SetCondition { .. }
+            | Intent::Delete { .. } => true,
         };
         if !is_same {
             self.outcome.conflict = true;
@@ -499,6 +511,14 @@ fn request(intent: &Intent) -> Request {
             target: target.clone(),
             subresource: *subresource,
             body: with_identity(body, uid, resource_version.as_deref()),
+        },
+        Intent::SetCondition {
+            target,
+            uid,
+            condition,
+        } => Request::MergeStatus {
+            target: target.clone(),
+            body: with_identity(&json!({"status": {"conditions": [condition]}}), uid, None),
         },
         Intent::Delete {
             target,

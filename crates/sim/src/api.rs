@@ -19,6 +19,7 @@ pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer
         Request::Patch {
             subresource, body, ..
         } => store.patch(by, &key, *subresource == Subresource::Status, body),
+        Request::MergeStatus { body, .. } => merge_status(store, by, &key, body),
         Request::Delete {
             uid, propagation, ..
         } => {
@@ -34,6 +35,29 @@ pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer
             store.delete(by, &key, &deletion)
         }
     }
+}
+
+/// A strategic merge patch of a status: conditions are merged by type.
+fn merge_status(store: &mut Store, by: &'static str, key: &Key, body: &Value) -> Answer {
+    const CONDITIONS: &str = "/status/conditions";
+    let list = |object: &Value| {
+        object
+            .pointer(CONDITIONS)
+            .and_then(Value::as_array)
+            .cloned()
+    };
+    let sent = list(body).unwrap_or_default();
+    let mut merged = store
+        .get(key)
+        .and_then(|live| list(live))
+        .unwrap_or_default();
+    merged.retain(|old| sent.iter().all(|new| new["type"] != old["type"]));
+    merged.extend(sent);
+    let mut body = body.clone();
+    if let Some(conditions) = body.pointer_mut(CONDITIONS) {
+        *conditions = merged.into();
+    }
+    store.patch(by, key, true, &body)
 }
 
 /// POST through admission.
@@ -60,6 +84,7 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
             }
         }
         Kind::StatefulSet
+        | Kind::Deployment
         | Kind::ControllerRevision
         | Kind::Service
         | Kind::Node

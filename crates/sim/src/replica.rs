@@ -455,9 +455,11 @@ impl Memory {
 /// KRS-37: what a watch is limited to.
 fn is_selected(kind: Kind, object: &Value) -> bool {
     match kind {
-        Kind::StatefulSet | Kind::Pod | Kind::Service | Kind::ControllerRevision => {
-            object["metadata"]["labels"].get(label::NAME).is_some()
-        }
+        Kind::StatefulSet
+        | Kind::Deployment
+        | Kind::Pod
+        | Kind::Service
+        | Kind::ControllerRevision => object["metadata"]["labels"].get(label::NAME).is_some(),
         _ => true,
     }
 }
@@ -467,6 +469,7 @@ fn written(kind: Kind) -> Option<lws_core::intent::Kind> {
     match kind {
         Kind::LeaderWorkerSet => Some(Core::LeaderWorkerSet),
         Kind::StatefulSet => Some(Core::StatefulSet),
+        Kind::Deployment => Some(Core::Deployment),
         Kind::ControllerRevision => Some(Core::ControllerRevision),
         Kind::Service => Some(Core::Service),
         Kind::Pod => Some(Core::Pod),
@@ -500,6 +503,9 @@ fn apply(cache: &mut Cache, kind: Kind, object: &Value, gone: bool) -> Wakes {
         Kind::StatefulSet => {
             cache.apply_stateful_sets(change(typed::<apps::StatefulSet>(object).into(), gone))
         }
+        Kind::Deployment => {
+            cache.apply_deployments(change(typed::<apps::Deployment>(object).into(), gone))
+        }
         Kind::ControllerRevision => cache.apply_revisions(change(
             typed::<apps::ControllerRevision>(object).into(),
             gone,
@@ -528,6 +534,9 @@ fn relist(cache: &mut Cache, kind: Kind, objects: &[std::sync::Arc<Value>]) -> W
             all()
                 .map(|o| typed::<apps::StatefulSet>(o).into())
                 .collect(),
+        )),
+        Kind::Deployment => cache.apply_deployments(Change::Relisted(
+            all().map(|o| typed::<apps::Deployment>(o).into()).collect(),
         )),
         Kind::ControllerRevision => cache.apply_revisions(Change::Relisted(
             all()

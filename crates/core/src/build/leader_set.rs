@@ -1,14 +1,11 @@
-//! The leader StatefulSet (ORD-60 … ORD-65, PT-1 … PT-7).
+//! The leader StatefulSet (ORD-60 … ORD-65).
 
-use lws_api::leaderworkerset::SubdomainPolicy;
 use lws_api::names::{annotation, label, role};
 use serde_json::{Map, Value, json};
 
 use super::claims::add_claims;
-use super::{
-    annotations_over, completed, exclusive_topology, group_size, labels_over, members, name_label,
-    owner_reference, subgroup_annotations,
-};
+use super::leader_template::{LeaderTemplate, additions};
+use super::{annotations_over, completed, labels_over, name_label, owner_reference};
 use crate::intent::Kind;
 use crate::model::Lws;
 use crate::ownership::leader_selector;
@@ -41,7 +38,7 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         replicas,
         partition,
         max_unavailable,
-        parallel_hint: _,
+        parallel_hint,
     } = *set;
     let key = lws.key();
     let labels = labels_over(
@@ -56,6 +53,14 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         lws,
         &[(annotation::REPLICAS, &desired_replicas.to_string())],
     );
+    let template = completed(
+        lws.spec.leader_worker_template.leader_template(),
+        &additions(&LeaderTemplate {
+            lws,
+            revision_key,
+            parallel_hint,
+        }),
+    );
     let mut spec = Map::from_iter([
         ("serviceName".to_owned(), json!(&*key.name)),
         ("replicas".to_owned(), json!(replicas)),
@@ -68,7 +73,7 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
             "updateStrategy".to_owned(),
             json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": max_unavailable, "partition": partition}}),
         ),
-        ("template".to_owned(), template(set)),
+        ("template".to_owned(), template),
     ]);
     add_claims(&mut spec, &lws.spec.leader_worker_template, &key.namespace);
     json!({
@@ -83,32 +88,4 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         },
         "spec": spec,
     })
-}
-
-/// ORD-62: the leader's pod template.
-fn template(set: &LeaderSet<'_>) -> Value {
-    let lws = set.lws;
-    let spec = &lws.spec;
-    let labels = json!({label::NAME: &*lws.key().name, label::WORKER_INDEX: "0", label::REVISION: set.revision_key});
-    let kind = spec
-        .leader_worker_template
-        .sub_group_policy
-        .as_ref()
-        .map(|policy| policy.policy_type());
-    let mut annotations = vec![(annotation::SIZE, group_size(spec).to_string())];
-    annotations.extend(exclusive_topology(lws));
-    annotations.extend(subgroup_annotations(lws, spec, kind));
-    match spec.subdomain_policy() {
-        SubdomainPolicy::Shared => {}
-        SubdomainPolicy::UniquePerReplica => {
-            annotations.push((annotation::SUBDOMAIN_POLICY, "UniquePerReplica".to_owned()))
-        }
-    }
-    if set.parallel_hint {
-        annotations.push((annotation::POD_TERMINATION_POLICY, "Parallel".to_owned()));
-    }
-    completed(
-        spec.leader_worker_template.leader_template(),
-        &json!({"metadata": {"labels": labels, "annotations": members(annotations)}}),
-    )
 }

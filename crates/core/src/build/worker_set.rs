@@ -123,6 +123,9 @@ fn template(group: &GroupTemplate<'_>) -> Value {
     ];
     annotations.extend(exclusive_topology(lws));
     annotations.extend(subgroup_annotations(lws, spec, kind));
+    if leader.is_hash() {
+        annotations.push((annotation::GROUP_IDENTITY, "Hash".to_owned()));
+    }
     if leader.requests_tpus {
         annotations.push((annotation::LEADER_REQUESTS_TPUS, "true".to_owned()));
     }

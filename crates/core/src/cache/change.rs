@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lws_api::names::label;
 
 use crate::model::{
-    Ds, Lws, Meta, Node, ObjectKey, Pod, Revision, RoleScaler, Service, StatefulSet,
+    Deployment, Ds, Lws, Meta, Node, ObjectKey, Pod, ReplicaSet, Revision, RoleScaler, Service,
+    StatefulSet,
 };
 
 /// What a watch of one kind reported.
@@ -42,6 +43,18 @@ impl Object for Lws {
 }
 
 impl Object for StatefulSet {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for Deployment {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for ReplicaSet {
     fn meta(&self) -> &Meta {
         &self.meta
     }

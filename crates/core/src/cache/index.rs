@@ -56,6 +56,18 @@ impl<V: Ord + Clone> Index<V> {
     pub(super) fn at<'a>(&'a self, value: &V) -> impl Iterator<Item = &'a ObjectKey> + use<'a, V> {
         self.0.get(value).into_iter().flat_map(BTreeMap::keys)
     }
+
+    /// The keys filed under `first` and the values after it that belong to it as well.
+    pub(super) fn from<'a>(
+        &'a self,
+        first: V,
+        belongs: impl Fn(&V) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a ObjectKey> + 'a {
+        self.0
+            .range(first..)
+            .take_while(move |(value, _)| belongs(value))
+            .flat_map(|(_, keys)| keys.keys())
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ use self::index::{Edit, Index};
 use self::pods::Pods;
 use crate::intent::{Kind, Target};
 use crate::model::{
-    Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, RoleScaler, Service, StatefulSet, Uid,
+    Deployment, Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Revision, RoleScaler,
+    Service, StatefulSet, Uid,
 };
 use crate::run::{SeenAs, Written};
 use crate::version;
@@ -52,6 +53,9 @@ pub struct Cache {
     stateful_sets: Objects<StatefulSet>,
     stateful_set_keys: BTreeMap<Uid, ObjectKey>,
     stateful_sets_of: Index<ObjectKey>,
+    deployments: Objects<Deployment>,
+    replica_sets: Objects<ReplicaSet>,
+    replica_sets_of: Index<ObjectKey>,
     services: Objects<Service>,
     revisions: Objects<Revision>,
     revisions_of: Index<ObjectKey>,
@@ -81,6 +85,16 @@ impl Cache {
     /// The StatefulSet that an owner reference means.
     pub fn stateful_set_by_uid(&self, uid: &Uid) -> Option<&Arc<StatefulSet>> {
         self.stateful_sets.get(self.stateful_set_keys.get(uid)?)
+    }
+
+    /// A Deployment.
+    pub fn deployment(&self, key: &ObjectKey) -> Option<&Arc<Deployment>> {
+        self.deployments.get(key)
+    }
+
+    /// A ReplicaSet.
+    pub fn replica_set(&self, key: &ObjectKey) -> Option<&Arc<ReplicaSet>> {
+        self.replica_sets.get(key)
     }
 
     /// A Service.
@@ -132,6 +146,16 @@ impl Cache {
             .filter_map(|key| self.stateful_set(key))
     }
 
+    /// ReplicaSets that carry the name of `set`.
+    pub fn replica_sets_of<'a>(
+        &'a self,
+        set: &ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<ReplicaSet>> + use<'a> {
+        self.replica_sets_of
+            .at(set)
+            .filter_map(|key| self.replica_set(key))
+    }
+
     /// ControllerRevisions that carry the name of `set`.
     pub fn revisions_of<'a>(
         &'a self,
@@ -155,6 +179,14 @@ impl Cache {
     ) -> impl Iterator<Item = &'a Arc<Pod>> + use<'a> {
         let at = (set.clone(), group_index.into());
         self.pods.with_index.at(&at).filter_map(|key| self.pod(key))
+    }
+
+    /// Pods that carry the name of `set`, by group index, then by name.
+    pub fn pods_of<'a>(
+        &'a self,
+        set: &'a ObjectKey,
+    ) -> impl Iterator<Item = &'a Arc<Pod>> + use<'a> {
+        self.pods.of(set).filter_map(|key| self.pod(key))
     }
 
     /// Groups that have a pod of `set`.
@@ -231,6 +263,7 @@ impl Cache {
         match target.kind {
             Kind::LeaderWorkerSet => meta_in(&self.sets, &target.key),
             Kind::StatefulSet => meta_in(&self.stateful_sets, &target.key),
+            Kind::Deployment => meta_in(&self.deployments, &target.key),
             Kind::ControllerRevision => meta_in(&self.revisions, &target.key),
             Kind::Service => meta_in(&self.services, &target.key),
             Kind::Pod => meta_in(&self.pods.objects, &target.key),
@@ -277,6 +310,28 @@ impl Cache {
                 self.complete_chains(&new.meta);
             }
             self.wake_by_stateful_set(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of Deployments.
+    pub fn apply_deployments(&mut self, change: Change<Deployment>) -> Wakes {
+        self.note_newest(Kind::Deployment, &change);
+        let mut wakes = Wakes::default();
+        for step in moves(&self.deployments, change) {
+            replace(&mut self.deployments, &step);
+            self.wake_by_deployment(&step, &mut wakes);
+        }
+        wakes
+    }
+
+    /// Takes a change of ReplicaSets.
+    pub fn apply_replica_sets(&mut self, change: Change<ReplicaSet>) -> Wakes {
+        let mut wakes = Wakes::default();
+        for step in moves(&self.replica_sets, change) {
+            replace(&mut self.replica_sets, &step);
+            file(&mut self.replica_sets_of, &step, Meta::set_key);
+            self.wake_by_replica_set(&step, &mut wakes);
         }
         wakes
     }

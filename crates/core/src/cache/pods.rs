@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lws_api::names::{BUDGET_FINALIZER, REPLACEMENT_GATE, annotation, label};
+use lws_api::names::{BUDGET_FINALIZER, annotation, label};
 
 use super::Cache;
 use super::change::{Move, Objects};
@@ -72,11 +72,7 @@ pub(crate) fn leader_name(pod: &Pod) -> Option<&str> {
 
 /// Whether a leader carries the replacement gate (ORD-19).
 pub(super) fn is_gated(pod: &Pod) -> bool {
-    pod.is_leader()
-        && pod
-            .gates
-            .iter()
-            .any(|gate| gate.as_ref() == REPLACEMENT_GATE)
+    pod.is_leader() && pod.is_gated()
 }
 
 /// All pods and the ways to find them.
@@ -120,6 +116,15 @@ impl Pods {
                 _ => {}
             }
         }
+    }
+
+    /// Pods of a set, whatever their group index.
+    pub(super) fn of<'a>(
+        &'a self,
+        set: &'a ObjectKey,
+    ) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
+        self.with_index
+            .from((set.clone(), Box::default()), move |(of, _)| of == set)
     }
 
     fn file(&mut self, pod: &Pod, edit: Edit) {

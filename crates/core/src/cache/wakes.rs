@@ -11,7 +11,9 @@ use lws_api::names::{DS_GROUP, GROUP, annotation, ds_label, label};
 use super::Cache;
 use super::change::{Move, Object};
 use super::pods::{group_of, is_gated};
-use crate::model::{Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, Service, StatefulSet};
+use crate::model::{
+    Deployment, Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Service, StatefulSet,
+};
 
 /// Work items to plan again.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -133,18 +135,52 @@ impl Cache {
             }
         }
         // A leader counts only with its whole chain: when the link between set and leader set comes to light, all leaders are looked at.
-        let (old, new) = (step.old.as_ref(), step.new.as_ref());
-        let linked = new.filter(|new| old.is_none_or(|old| old.meta.owner != new.meta.owner));
+        let linked = linked(step.old.as_deref(), step.new.as_deref(), |set| &set.meta);
         if let Some(set) = linked.and_then(|new| controlling_set(&new.meta)) {
             wakes.groups(self.pods.groups_of.at(&set));
         }
     }
 
-    /// ORD-10, ORD-73: the controller of the Service, be it a set or the leader of a group.
+    /// HASH-16: as for the leader set of an Ordinal set. Gated leaders are decided on by their set (HASH-44).
+    pub(super) fn wake_by_deployment(&self, step: &Move<Deployment>, wakes: &mut Wakes) {
+        for version in step.versions() {
+            let meta = &version.meta;
+            wakes.sets.extend(meta.set_key());
+            wakes.sets.extend(controlling_set(meta));
+            if let Some(set) = controlling_set(meta) {
+                wakes.groups(self.pods.retained.at(&set));
+            }
+        }
+        let linked = linked(step.old.as_deref(), step.new.as_deref(), |d| &d.meta);
+        if let Some(set) = linked.and_then(|new| controlling_set(&new.meta)) {
+            wakes.groups(self.pods.groups_of.at(&set));
+        }
+    }
+
+    /// A leader counts only with its whole chain, of which this is the link in the middle.
+    pub(super) fn wake_by_replica_set(&self, step: &Move<ReplicaSet>, wakes: &mut Wakes) {
+        let linked = linked(step.old.as_deref(), step.new.as_deref(), |set| &set.meta);
+        let Some((new, set)) = linked.and_then(|new| Some((new, new.meta.set_key()?))) else {
+            return;
+        };
+        let made = self
+            .leaders_of(&set)
+            .filter(|leader| leader.meta.is_controlled_by(&new.meta.uid));
+        wakes.groups.extend(made.map(|leader| leader.key().clone()));
+        wakes.sets.insert(set);
+    }
+
+    /// ORD-10, ORD-73: the controller of the Service, be it a set or the leader of a group. A gated Hash leader waits for it (GATE-4).
     pub(super) fn wake_by_service(&self, step: &Move<Service>, wakes: &mut Wakes) {
         for version in step.versions() {
             wakes.sets.extend(controlling_set(&version.meta));
-            wakes.groups.extend(controlling_pod(&version.meta));
+            let group = controlling_pod(&version.meta);
+            let leader = group.as_ref().and_then(|group| self.pod(group));
+            let waiting = leader.filter(|leader| is_gated(leader) && leader.is_hash());
+            wakes
+                .sets
+                .extend(waiting.and_then(|leader| leader.meta.set_key()));
+            wakes.groups.extend(group);
         }
     }
 
@@ -154,22 +190,36 @@ impl Cache {
         wakes
             .groups
             .extend(step.versions().map(|pod| group_of(pod)));
-        if old.and_then(set_view) != new.and_then(set_view)
-            || (new.is_none() && old.is_some_and(is_in_gang))
-        {
+        let is_news = old.and_then(set_view) != new.and_then(set_view);
+        if is_news || (new.is_none() && old.is_some_and(is_in_gang)) {
             wakes
                 .sets
                 .extend(step.versions().filter_map(|pod| pod.meta.set_key()));
         }
         wakes.by_disaggregated_pod(step);
+        // HASH-68: whether a retained group is surplus depends on the other leaders.
+        for pod in step.versions().filter(|pod| is_news && pod.is_hash()) {
+            if let Some(set) = pod.meta.set_key() {
+                wakes.groups(self.pods.retained.at(&set));
+            }
+        }
         let left = old.and_then(|pod| pod.meta.set_key());
         let joined = new.and_then(|pod| pod.meta.set_key());
         let gate_came = old.is_none() && new.is_some_and(is_gated);
         if let Some(set) = left.filter(|set| Some(set) != joined.as_ref()) {
-            wakes.groups(self.pods.gated.at(&set));
+            self.wake_gated(set, wakes);
         }
         if let Some(set) = joined.filter(|_| gate_came) {
-            wakes.groups(self.pods.gated.at(&set));
+            self.wake_gated(set, wakes);
+        }
+    }
+
+    /// ORD-19: the gated groups of a set, and with Hash identity the set, which decides on them (HASH-44).
+    fn wake_gated(&self, set: ObjectKey, wakes: &mut Wakes) {
+        wakes.groups(self.pods.gated.at(&set));
+        let mut gated = self.pods.gated.at(&set).filter_map(|key| self.pod(key));
+        if gated.any(|leader| leader.is_hash()) {
+            wakes.sets.insert(set);
         }
     }
 
@@ -222,6 +272,7 @@ struct SetView<'a> {
     size: &'a str,
     exhausted: &'a str,
     ready: bool,
+    gated: bool,
     terminating: bool,
 }
 
@@ -234,8 +285,14 @@ fn set_view(pod: &Pod) -> Option<SetView<'_>> {
         size: pod.meta.annotation(annotation::SIZE),
         exhausted: pod.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED),
         ready: pod.is_running_and_ready(),
+        gated: pod.is_gated(),
         terminating: pod.meta.is_terminating(),
     })
+}
+
+/// The new version, if its controller is news.
+fn linked<'a, T>(old: Option<&T>, new: Option<&'a T>, meta: impl Fn(&T) -> &Meta) -> Option<&'a T> {
+    new.filter(|new| old.is_none_or(|old| meta(old).owner != meta(new).owner))
 }
 
 /// ORD-12, NAT-52: the end of a pod in a native gang concerns its set. Only admission for that scheduler writes the annotation.

@@ -2,6 +2,7 @@
 //!
 //! Retained pods are held by a finalizer of ours. Only that finalizer and our two annotations are ever taken away here.
 
+use lws_api::leaderworkerset::GroupIdentity;
 use lws_api::names::{BUDGET_FINALIZER, annotation, label};
 use serde_json::json;
 
@@ -9,7 +10,8 @@ use super::cause::Cause;
 use super::observe::GroupSnapshot;
 use super::{Group, steps};
 use crate::intent::{PlanError, Step, Why};
-use crate::model::{Lws, Pod, StatefulSet};
+use crate::leaderworkerset::hash::surplus;
+use crate::model::{Deployment, Lws, Pod, StatefulSet};
 use crate::notice::{Action, Notice};
 use crate::restart_counts::RestartCounts;
 
@@ -22,11 +24,6 @@ pub(super) fn counts(lws: &Lws, leader: &Pod) -> Result<RestartCounts, PlanError
         ),
         retry_after: None,
     })
-}
-
-/// The leader says that its group is given up.
-pub(super) fn is_exhausted(leader: &Pod) -> bool {
-    leader.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED) == "true"
 }
 
 /// FAIL-72: marks the leader, retains the pods, deletes the leader. Every step may be repeated.
@@ -62,7 +59,7 @@ pub(super) fn exhaust(group: &Group<'_>, cause: Option<Cause>) -> Vec<Step> {
 
 /// FAIL-72 step 1. A recovery that was asked for before does not count.
 fn mark(leader: &Pod) -> Option<Step> {
-    let is_marked = is_exhausted(leader);
+    let is_marked = leader.is_exhausted();
     if is_marked && leader.meta.has_finalizer(BUDGET_FINALIZER) {
         return None;
     }
@@ -125,12 +122,7 @@ pub(super) fn retained(
     lws: &Lws,
     leader: &Pod,
 ) -> Result<Retained, PlanError> {
-    if let Some(leader_set) = snapshot
-        .leader_set
-        .as_ref()
-        .filter(|_| snapshot.is_leader_set_ours(lws))
-        && is_torn_down(leader_set, leader)?
-    {
+    if is_torn_down(snapshot, lws, leader)? {
         return Ok(Retained::Release(release(snapshot)));
     }
     Ok(
@@ -167,7 +159,33 @@ fn recover(snapshot: &GroupSnapshot, lws: &Lws, leader: &Pod) -> Result<Vec<Step
 }
 
 /// FAIL-78 step 1: the group is scaled away, or its replacement by a newer revision is due.
-fn is_torn_down(leader_set: &StatefulSet, leader: &Pod) -> Result<bool, PlanError> {
+fn is_torn_down(snapshot: &GroupSnapshot, lws: &Lws, leader: &Pod) -> Result<bool, PlanError> {
+    match lws.spec.group_identity() {
+        GroupIdentity::Ordinal => match snapshot.our_leader_set(lws) {
+            Some(leader_set) => is_ordinal_torn_down(leader_set, leader),
+            None => Ok(false),
+        },
+        GroupIdentity::Hash => Ok(snapshot
+            .our_deployment(lws)
+            .is_some_and(|deployment| is_hash_torn_down(snapshot, lws, deployment, leader))),
+    }
+}
+
+/// HASH-68. The count of the group is left to the set, which prunes it.
+fn is_hash_torn_down(
+    snapshot: &GroupSnapshot,
+    lws: &Lws,
+    deployment: &Deployment,
+    leader: &Pod,
+) -> bool {
+    let wanted = deployment.meta.label(label::REVISION);
+    let revision = leader.meta.label(label::REVISION);
+    let replicas = usize::try_from(lws.spec.replicas()).unwrap_or_default();
+    (!wanted.is_empty() && wanted != revision)
+        || surplus(&snapshot.leaders, revision, &leader.meta.uid, replicas)
+}
+
+fn is_ordinal_torn_down(leader_set: &StatefulSet, leader: &Pod) -> Result<bool, PlanError> {
     let index = leader.meta.group_index().ok_or_else(|| PlanError {
         message: format!(
             "parsing group index for pod {}: {:?} is no index",

@@ -13,6 +13,7 @@ mod names;
 mod observe;
 mod placement;
 mod plan;
+mod readiness;
 mod restart;
 mod service;
 mod steps;

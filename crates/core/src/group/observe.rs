@@ -1,13 +1,17 @@
 //! What a run of a group looks at: its pods and everything around them, as the cache has it at one moment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lws_api::leaderworkerset::GroupIdentity;
 use lws_api::names::label;
 
 use crate::build::worker_set::worker_set_name;
 use crate::cache::{Cache, Tombstone};
 use crate::leaderworkerset::revision::by_key;
-use crate::model::{Lws, Meta, Node, ObjectKey, Owner, Pod, Revision, Service, StatefulSet};
+use crate::model::{
+    Deployment, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Revision, Service, StatefulSet,
+};
 use crate::ownership::is_orphan;
 
 /// One group and its surroundings.
@@ -23,6 +27,12 @@ pub struct GroupSnapshot {
     pub lws: Option<Arc<Lws>>,
     /// The StatefulSet named like the set.
     pub leader_set: Option<Arc<StatefulSet>>,
+    /// The Deployment named like the set.
+    pub deployment: Option<Arc<Deployment>>,
+    /// The ReplicaSet that controls the leader.
+    pub replica_set: Option<Arc<ReplicaSet>>,
+    /// All leaders of the set; only looked for when this one is exhausted and of a Hash set (HASH-68).
+    pub leaders: Vec<Arc<Pod>>,
     /// The revision that the leader names.
     pub revision: Option<Arc<Revision>>,
     /// Pods with the set's name and the leader's group index: the group as its labels define it, the leader included.
@@ -57,8 +67,7 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
         of,
     );
     let lws = set.as_ref().and_then(|set| cache.set(set));
-    let worker_set =
-        leader.and_then(|leader| cache.stateful_set(&key.sibling(worker_set_name(leader))));
+    let worker_set = leader.and_then(|leader| worker_set(leader, cache));
     let holders = leader
         .filter(|_| worker_set.is_none())
         .map_or_else(Vec::new, |leader| holders(leader, cache));
@@ -71,6 +80,11 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
             .as_ref()
             .and_then(|set| cache.stateful_set(set))
             .cloned(),
+        deployment: set.as_ref().and_then(|set| cache.deployment(set)).cloned(),
+        replica_set: leader
+            .and_then(|leader| replica_set(leader, cache))
+            .cloned(),
+        leaders: leader.map_or_else(Vec::new, |leader| leaders(leader, cache)),
         peers: leader.map_or_else(Vec::new, |leader| peers(leader, cache)),
         worker_set: worker_set.cloned(),
         holders,
@@ -85,6 +99,27 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
     };
     snapshot.controllers = controllers(&snapshot, cache);
     Some(snapshot)
+}
+
+/// HASH-31: a set named after the pod is used on if it is of this leader; else the one that is named after the host name counts.
+fn worker_set<'a>(leader: &Pod, cache: &'a Cache) -> Option<&'a Arc<StatefulSet>> {
+    let named_after_pod = cache
+        .stateful_set(leader.key())
+        .filter(|set| set.meta.is_controlled_by(&leader.meta.uid));
+    named_after_pod.or_else(|| cache.stateful_set(&leader.key().sibling(worker_set_name(leader))))
+}
+
+fn replica_set<'a>(leader: &Pod, cache: &'a Cache) -> Option<&'a Arc<ReplicaSet>> {
+    let owner = leader.meta.owner.as_ref()?;
+    cache
+        .replica_set(&leader.key().sibling(&owner.name))
+        .filter(|set| set.meta.uid == owner.uid)
+}
+
+fn leaders(leader: &Pod, cache: &Cache) -> Vec<Arc<Pod>> {
+    let set = leader.meta.set_key();
+    let wanted = set.filter(|_| leader.is_exhausted() && leader.is_hash());
+    wanted.map_or_else(Vec::new, |set| cache.leaders_of(&set).cloned().collect())
 }
 
 fn worker_index(pod: &Pod) -> u32 {
@@ -151,19 +186,33 @@ impl GroupSnapshot {
         (!is_older || self.is_leader_ours(lws)).then_some(lws)
     }
 
-    /// The leader is controlled by the leader set, and that by the set or about to be (ORD-132). Other pods that merely carry our
-    /// labels are left alone.
+    /// The leader is controlled by the leader set, or by a ReplicaSet of the leader Deployment, and that by the set or about to be
+    /// (ORD-132). Other pods that merely carry our labels are left alone.
     pub(super) fn is_leader_ours(&self, lws: &Lws) -> bool {
-        let (Some(leader), Some(set)) = (&self.leader, &self.leader_set) else {
+        let Some(leader) = &self.leader else {
             return false;
         };
-        leader.meta.is_controlled_by(&set.meta.uid) && self.is_leader_set_ours(lws)
+        match lws.spec.group_identity() {
+            GroupIdentity::Ordinal => self
+                .our_leader_set(lws)
+                .is_some_and(|set| leader.meta.is_controlled_by(&set.meta.uid)),
+            GroupIdentity::Hash => self.our_deployment(lws).is_some_and(|deployment| {
+                let made_by = self.replica_set.as_ref();
+                made_by.is_some_and(|set| set.meta.is_controlled_by(&deployment.meta.uid))
+            }),
+        }
     }
 
-    /// The leader set is controlled by the set, or will be adopted.
-    pub(super) fn is_leader_set_ours(&self, lws: &Lws) -> bool {
+    /// The leader set, if the set controls it or will adopt it.
+    pub(super) fn our_leader_set(&self, lws: &Lws) -> Option<&Arc<StatefulSet>> {
         let set = self.leader_set.as_ref();
-        set.is_some_and(|set| set.meta.is_controlled_by(&lws.meta.uid) || is_orphan(set, lws.key()))
+        set.filter(|set| is_ours(&set.meta, set.selector.as_ref(), lws))
+    }
+
+    /// The leader Deployment, if the set controls it or will adopt it.
+    pub(super) fn our_deployment(&self, lws: &Lws) -> Option<&Arc<Deployment>> {
+        let deployment = self.deployment.as_ref();
+        deployment.filter(|found| is_ours(&found.meta, found.selector.as_ref(), lws))
     }
 
     /// FAIL-36: the pod's controller chain ends at this leader: directly, or through a StatefulSet that exists.
@@ -184,6 +233,10 @@ impl GroupSnapshot {
             _ => false,
         }
     }
+}
+
+fn is_ours(meta: &Meta, selector: Option<&BTreeMap<String, String>>, lws: &Lws) -> bool {
+    meta.is_controlled_by(&lws.meta.uid) || is_orphan(meta, selector, lws.key())
 }
 
 /// FAIL-22, FAIL-36: the recorded controller chain of a vanished pod ends at this leader.

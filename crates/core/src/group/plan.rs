@@ -13,7 +13,7 @@ use lws_api::names::{annotation, label};
 use super::budget::{self, Retained};
 use super::failure::{self, Search};
 use super::observe::GroupSnapshot;
-use super::{Group, error, gate, restart, service, steps, wake, workers};
+use super::{Group, error, gate, readiness, restart, service, steps, wake, workers};
 use crate::intent::{Plan, PlanError, Step, Why};
 use crate::leaderworkerset::revision::{RestoreError, restore};
 use crate::model::{Lws, Pod, Uid};
@@ -72,7 +72,7 @@ fn decide(snapshot: &GroupSnapshot, now: Timestamp, plan: &mut Plan) -> Vec<Uid>
             .extend(failure::without_leader_name(snapshot, lws));
         return all();
     };
-    if budget::is_exhausted(leader) {
+    if leader.is_exhausted() {
         retain(snapshot, lws, leader, plan);
         return all();
     }
@@ -148,17 +148,19 @@ fn run(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> Vec<Uid> {
         wake(plan, LOOK_AGAIN);
     }
     // Whether the construction ended early makes no difference here.
-    let (ControlFlow::Continue(()) | ControlFlow::Break(())) = construct(group, plan);
+    let (ControlFlow::Continue(()) | ControlFlow::Break(())) = construct(group, now, plan);
     judged
 }
 
 /// ORD-80 steps 10–21: each step may end the run.
-fn construct(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
+fn construct(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> ControlFlow<()> {
     workers::leader_is_no_worker(group, plan)?;
     service::ensure(group, plan)?;
     workers::scheduler_is_there(group, plan)?;
     gate::lift(group, plan)?;
-    workers::ensure(group, plan)
+    let built = workers::ensure(group, plan);
+    readiness::sync(group, now, plan);
+    built
 }
 
 /// FAIL-30 steps 2 and 3: the set is gone or going.
@@ -168,7 +170,7 @@ fn tear_down(snapshot: &GroupSnapshot) -> Vec<Step> {
     };
     let by_spec = snapshot.set().is_some_and(|lws| is_parallel(lws));
     let by_hint = leader.meta.annotation(annotation::POD_TERMINATION_POLICY) == "Parallel";
-    let ends = leader.meta.is_terminating() && !budget::is_exhausted(leader);
+    let ends = leader.meta.is_terminating() && !leader.is_exhausted();
     let delete = end_in_parallel(snapshot, ends && (by_spec || by_hint));
     delete
         .into_iter()

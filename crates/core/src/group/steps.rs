@@ -56,6 +56,11 @@ pub(super) fn patch(kind: Kind, meta: &Meta, body: Value, why: Why, fenced: bool
     )
 }
 
+/// The pod, as the target of a write.
+pub(super) fn pod(pod: &Pod) -> Target {
+    target(Kind::Pod, &pod.meta)
+}
+
 fn target(kind: Kind, meta: &Meta) -> Target {
     Target {
         kind,

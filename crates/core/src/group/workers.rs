@@ -83,6 +83,8 @@ pub(super) fn ensure(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
 fn waits_for_leader(group: &Group<'_>) -> bool {
     match group.lws.spec.startup_policy() {
         StartupPolicy::LeaderCreated => false,
+        // A Hash leader is Ready only once its workers are (HASH-25).
+        StartupPolicy::LeaderReady if group.leader.is_hash() => !group.leader.containers_ready,
         StartupPolicy::LeaderReady => !group.leader.ready,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::revision::Occasion;
 use super::rollout::{Current, Parameters};
+use crate::intent::Kind;
 use crate::model::Lws;
 use crate::notice::{Action, Notice, Reference};
 
@@ -24,30 +25,35 @@ pub(super) fn creating_revision(
     Notice::normal(lws, "CreatingRevision", Action::Create, text).related(revision)
 }
 
-/// The leader set was created.
-pub(super) fn created_leader_set(lws: &Lws, revision: Reference) -> Notice {
-    let text = format!("Created leader statefulset {}", lws.key().name);
+/// The leader workload was created.
+pub(super) fn created_leaders(lws: &Lws, kind: Kind, revision: Reference) -> Notice {
+    let text = format!("Created leader {} {}", word(kind), lws.key().name);
     Notice::normal(lws, "GroupsProgressing", Action::Create, text).related(revision)
 }
 
-/// The leader set could not be created; the reason is appended.
-pub(super) fn leader_set_not_created(lws: &Lws) -> Notice {
+/// The leader workload could not be created; the reason is appended.
+pub(super) fn leaders_not_created(lws: &Lws, kind: Kind) -> Notice {
     Notice::warning(
         lws,
         "FailedCreate",
         Action::Create,
-        format!("Failed to create leader statefulset {}", lws.key().name),
+        format!("Failed to create leader {} {}", word(kind), lws.key().name),
     )
 }
 
-/// The leader set could not be updated; the reason is appended.
-pub(super) fn leader_set_not_updated(lws: &Lws) -> Notice {
+/// The leader workload could not be updated; the reason is appended.
+pub(super) fn leaders_not_updated(lws: &Lws, kind: Kind) -> Notice {
     Notice::warning(
         lws,
         "FailedUpdate",
         Action::Update,
-        format!("Failed to update leader statefulset {}", lws.key().name),
+        format!("Failed to update leader {} {}", word(kind), lws.key().name),
     )
+}
+
+/// The kind as events write it.
+fn word(kind: Kind) -> String {
+    kind.name().to_lowercase()
 }
 
 /// A Service could not be created; the reason is appended.
@@ -60,11 +66,12 @@ pub(super) fn service_not_created(lws: &Lws) -> Notice {
     )
 }
 
-/// ORD-135: why a foreign leader set stands in the way.
-pub(super) fn foreign_leader_set(lws: &Lws) -> String {
+/// ORD-135: why a foreign leader workload stands in the way.
+pub(super) fn foreign_leaders(lws: &Lws, kind: Kind) -> String {
     let key = lws.key();
     format!(
-        "statefulset {key} already exists and is not controlled by LeaderWorkerSet {}",
+        "{} {key} already exists and is not controlled by LeaderWorkerSet {}",
+        word(kind),
         key.name
     )
 }

@@ -1,17 +1,22 @@
-//! The controller of LeaderWorkerSets with Ordinal identity (reconcile-ordinal sections 3 to 7, 10 and 11).
+//! The controller of LeaderWorkerSets (reconcile-ordinal sections 3 to 7, 10 and 11; reconcile-hash).
 //!
-//! [`observe`] takes a set from the cache, [`plan`] says what to write, [`report`] what follows from how that went. Sets with Hash identity or with
-//! gang scheduling are refused with an event: admission lets none through as long as they are not served.
+//! [`observe`] takes a set from the cache, [`plan`] says what to write, [`report`] what follows from how that went. What differs by identity is in
+//! `ordinal` with `rollout` and `groups`, and in `hash`. Sets with gang scheduling are refused with an event: admission lets none through as long as
+//! they are not served.
 
 mod events;
 mod groups;
+pub(crate) mod hash;
 mod meaning;
 mod observe;
+mod ordinal;
+mod pass;
 mod plan;
 mod report;
 pub mod revision;
 pub mod rollout;
 mod status;
+mod workload;
 
 pub use observe::{Snapshot, observe};
 pub use plan::{SetPlan, plan};

@@ -1,10 +1,10 @@
 //! What a plan for a set is made from: its objects in the cache at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cache::{Applied, Cache};
-use crate::model::{Lws, ObjectKey, Pod, Revision, Service, StatefulSet};
+use crate::model::{Deployment, Lws, ObjectKey, Pod, Revision, Service, StatefulSet, Uid};
 
 /// A set and everything that its plan and its status are decided from.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,14 @@ pub struct Snapshot {
     pub lws: Arc<Lws>,
     /// The StatefulSet under the name of the set, whosoever it is.
     pub leader_set: Option<Arc<StatefulSet>>,
+    /// The Deployment under the name of the set, whosoever it is.
+    pub deployment: Option<Arc<Deployment>>,
+    /// ReplicaSets that this Deployment controls.
+    pub replica_sets: BTreeSet<Uid>,
+    /// All pods of the set; only looked for when a Hash leader is gated (HASH-40).
+    pub pods: Vec<Arc<Pod>>,
+    /// Gated Hash leaders that have a Service of their own (GATE-4).
+    pub served: BTreeSet<Uid>,
     /// The Service under the name of the set, whosoever it is.
     pub service: Option<Arc<Service>>,
     /// Leader pods, by name.
@@ -32,14 +40,47 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<Snapshot> {
         .stateful_sets_of(key)
         .map(|set| (set.key().name.clone(), set.clone()))
         .collect();
+    let leaders: Vec<_> = cache.leaders_of(key).cloned().collect();
+    let gated: Vec<_> = leaders
+        .iter()
+        .filter(|leader| leader.is_gated() && leader.is_hash())
+        .collect();
+    let deployment = cache.deployment(key);
     Some(Snapshot {
+        replica_sets: deployment.map_or_else(BTreeSet::new, |found| replica_sets(found, cache)),
+        deployment: deployment.cloned(),
+        pods: if gated.is_empty() {
+            Vec::new()
+        } else {
+            cache.pods_of(key).cloned().collect()
+        },
+        served: gated
+            .into_iter()
+            .filter(|leader| is_served(leader, cache))
+            .map(|leader| leader.meta.uid.clone())
+            .collect(),
         leader_set: cache.stateful_set(key).cloned(),
         service: cache.service(key).cloned(),
-        leaders: cache.leaders_of(key).cloned().collect(),
+        leaders,
         stateful_sets,
         revisions: cache.revisions_of(key).cloned().collect(),
         applied: cache.applied(&lws.meta.uid).cloned(),
         lws,
+    })
+}
+
+fn replica_sets(deployment: &Deployment, cache: &Cache) -> BTreeSet<Uid> {
+    cache
+        .replica_sets_of(deployment.key())
+        .filter(|set| set.meta.is_controlled_by(&deployment.meta.uid))
+        .map(|set| set.meta.uid.clone())
+        .collect()
+}
+
+fn is_served(leader: &Pod, cache: &Cache) -> bool {
+    let service = cache.service(&leader.key().sibling(&leader.subdomain));
+    service.is_some_and(|service| {
+        service.meta.is_controlled_by(&leader.meta.uid) && !service.meta.is_terminating()
     })
 }
 

@@ -9,11 +9,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::observe::Snapshot;
-use super::plan::{Basis, SetPlan, forget};
-use super::{events, status};
+use super::pass::write_counts;
+use super::plan::{Basis, Counted, SetPlan};
+use super::workload::Workload;
+use super::{events, hash, status};
 use crate::cache::Applied;
 use crate::intent::{Intent, Kind, Propagation, Step, Subresource, Target, Why};
-use crate::model::{Revision, StatefulSet};
+use crate::model::{Deployment, Revision, StatefulSet};
 use crate::restart_counts::RestartCounts;
 use crate::run::Outcome;
 
@@ -32,19 +34,19 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
         return Report::default();
     };
     let answer = basis
-        .leader_set_step
+        .workload
+        .step
         .and_then(|step| outcome.answers.get(step)?.as_ref());
     let is_clean = plan.plan.errors.is_empty() && outcome.is_complete();
-    let replicas = answer.map_or(basis.replicas, replicas);
-    let decided = status::decide(
-        &snapshot.lws,
-        &basis.groups,
-        basis.budget,
-        replicas,
-        is_clean,
-        now,
-    );
-    let is_update_done = is_clean && decided.is_update_done;
+    let state = match &basis.counted {
+        Counted::Ordinal(counted) => {
+            let replicas = answer.map_or(counted.replicas, replicas);
+            status::of_groups(&counted.groups, counted.budget, replicas)
+        }
+        Counted::Hash(counted) => hash::state(snapshot, counted, answer.and_then(deployment)),
+    };
+    let decided = status::decide(&snapshot.lws, &state, is_clean, now);
+    let is_update_done = is_clean && state.is_update_done;
     let mut steps = Vec::new();
     steps.extend(write_status(snapshot, basis, outcome, decided));
     if is_update_done {
@@ -61,7 +63,7 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
         steps,
         applied: answer
             .filter(|_| was_written(plan, basis, outcome))
-            .and_then(|answer| applied(answer, basis.desired_hash)),
+            .and_then(|answer| applied(answer, basis)),
     }
 }
 
@@ -131,7 +133,7 @@ fn obsolete_counts(snapshot: &Snapshot, basis: &Basis) -> Option<Step> {
     let mut counts = RestartCounts::of(&snapshot.lws).ok()?;
     counts
         .keep_revision(&basis.revision_key)
-        .then(|| forget(&snapshot.lws, counts.patch()))
+        .then(|| write_counts(&snapshot.lws, &counts, Why::CountsObsolete))
 }
 
 /// ORD-100.
@@ -147,7 +149,8 @@ fn replicas(leader_set: &Value) -> i32 {
 /// Whether the answer is that to a write of this pass. A create that found the object there tells no success, and what it found may differ.
 fn was_written(plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> bool {
     let step = basis
-        .leader_set_step
+        .workload
+        .step
         .and_then(|step| plan.plan.steps.get(step));
     step.is_some_and(|step| {
         step.on_success
@@ -156,12 +159,20 @@ fn was_written(plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> bool {
     })
 }
 
-fn applied(answer: &Value, desired_hash: u64) -> Option<Applied> {
-    let set: StatefulSet = apps::StatefulSet::deserialize(answer).ok()?.into();
-    Some(Applied {
-        desired_hash,
-        uid: set.meta.uid,
-        generation: set.meta.generation,
-        metadata_hash: set.metadata_hash,
-    })
+fn applied(answer: &Value, basis: &Basis) -> Option<Applied> {
+    let hash = basis.workload.desired_hash;
+    match basis.counted {
+        Counted::Ordinal(_) => stateful_set(answer).map(|set| Workload::from(&set).applied(hash)),
+        Counted::Hash(_) => {
+            deployment(answer).map(|deployment| Workload::from(&deployment).applied(hash))
+        }
+    }
+}
+
+fn stateful_set(answer: &Value) -> Option<StatefulSet> {
+    apps::StatefulSet::deserialize(answer).ok().map(Into::into)
+}
+
+fn deployment(answer: &Value) -> Option<Deployment> {
+    apps::Deployment::deserialize(answer).ok().map(Into::into)
 }

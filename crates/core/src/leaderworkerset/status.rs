@@ -1,7 +1,7 @@
 //! Status of a set (ORD-100 … ORD-110): numbers, conditions, and what a change of them is called.
 //!
-//! Decides from the groups, the stored status and the time. Conditions are processed in one pass, in their order; nothing is taken from objects that
-//! are not the set's own.
+//! Decides from what was counted, the stored status and the time. Conditions are processed in one pass, in their order; nothing is taken from objects
+//! that are not the set's own. What is counted differs by identity: here the groups of an Ordinal set, in `hash` those of a Hash set.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -91,7 +91,7 @@ impl Sums {
 
 /// A condition as it is to be, without its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wanted {
+pub(super) struct Wanted {
     kind: &'static str,
     is_true: bool,
     reason: &'static str,
@@ -116,26 +116,27 @@ const fn fails(kind: &'static str, reason: &'static str, message: &'static str) 
     }
 }
 
-const AVAILABLE: Wanted = holds("Available", "AllGroupsReady", "All replicas are ready");
-const PROGRESSING: Wanted = holds(
+pub(super) const AVAILABLE: Wanted = holds("Available", "AllGroupsReady", "All replicas are ready");
+pub(super) const PROGRESSING: Wanted = holds(
     "Progressing",
     "GroupsProgressing",
     "Replicas are progressing",
 );
-const UPDATING: Wanted = holds(
+pub(super) const UPDATING: Wanted = holds(
     "UpdateInProgress",
     "GroupsUpdating",
     "Rolling Upgrade is in progress",
 );
-const DEGRADED: Wanted = holds("Degraded", EXHAUSTED, RECOVERY_STOPPED);
-const NOT_DEGRADED: Wanted = fails(
+pub(super) const DEGRADED: Wanted = holds("Degraded", EXHAUSTED, RECOVERY_STOPPED);
+pub(super) const NOT_DEGRADED: Wanted = fails(
     "Degraded",
     "AsExpected",
     "No replica has exhausted its restart budget",
 );
-const NOT_AVAILABLE: Wanted = fails("Available", EXHAUSTED, "Not all replicas are ready");
-const NOT_PROGRESSING: Wanted = fails("Progressing", EXHAUSTED, RECOVERY_STOPPED);
-const NOT_UPDATING: Wanted = fails(
+pub(super) const NOT_AVAILABLE: Wanted =
+    fails("Available", EXHAUSTED, "Not all replicas are ready");
+pub(super) const NOT_PROGRESSING: Wanted = fails("Progressing", EXHAUSTED, RECOVERY_STOPPED);
+pub(super) const NOT_UPDATING: Wanted = fails(
     "UpdateInProgress",
     EXHAUSTED,
     "No rolling update is in progress",
@@ -210,6 +211,39 @@ fn exclude(conditions: &mut [Condition], kind: &str, generation: i64, now: Times
     }
 }
 
+/// What was counted, and what follows from it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct State {
+    /// Groups that exist.
+    pub replicas: i32,
+    /// Groups that are ready.
+    pub ready: i32,
+    /// Groups of the current revision.
+    pub updated: i32,
+    /// Groups that are wanted.
+    pub desired: u32,
+    /// A group has used up its restart budget.
+    pub is_degraded: bool,
+    /// Conditions to set, in order; `Degraded` is the last one.
+    pub conditions: Vec<Wanted>,
+    /// ORD-106: older revisions are of no use any more.
+    pub is_update_done: bool,
+}
+
+/// ORD-100 … ORD-106: the state of an Ordinal set. `replicas` are those that the leader set reports.
+pub(super) fn of_groups(groups: &[Group], budget: Budget, replicas: i32) -> State {
+    let sums = Sums::of(groups, budget);
+    State {
+        replicas,
+        ready: api_number(sums.ready),
+        updated: api_number(sums.updated),
+        desired: budget.desired_replicas,
+        is_degraded: sums.exhausted > 0,
+        conditions: wanted(sums, budget),
+        is_update_done: sums.is_update_done(budget),
+    }
+}
+
 /// The status that a set shall have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Decided {
@@ -217,48 +251,36 @@ pub(super) struct Decided {
     pub status: LeaderWorkerSetStatus,
     /// ORD-108: reason and text of the event about changed conditions.
     pub event: Option<(&'static str, String)>,
-    /// ORD-106: the rollout is over.
-    pub is_update_done: bool,
 }
 
-/// ORD-100 … ORD-108. `replicas` are those that the leader set reports; after a failure (`is_clean` false) the generation does not count as observed
-/// (ORD-23).
-pub(super) fn decide(
-    lws: &Lws,
-    groups: &[Group],
-    budget: Budget,
-    replicas: i32,
-    is_clean: bool,
-    now: Timestamp,
-) -> Decided {
-    let sums = Sums::of(groups, budget);
+/// ORD-107, ORD-108, HASH-73. After a failure (`is_clean` false) the generation does not count as observed (ORD-23).
+pub(super) fn decide(lws: &Lws, state: &State, is_clean: bool, now: Timestamp) -> Decided {
     let generation = lws.meta.generation;
     let mut conditions = lws.status.conditions.clone();
-    let wanted = wanted(sums, budget);
     let mut changed = false;
-    for condition in &wanted {
+    for condition in &state.conditions {
         changed |= set(&mut conditions, *condition, generation, now);
     }
     for condition in &mut conditions {
         condition.observed_generation = Some(generation);
     }
-    let told = if sums.exhausted > 0 {
-        wanted.last()
+    let told = if state.is_degraded {
+        state.conditions.last()
     } else {
-        wanted.first()
+        state.conditions.first()
     };
     let suffix = format!(
         ", with {} groups ready of total {} groups",
-        sums.ready, budget.desired_replicas
+        state.ready, state.desired
     );
     let event = told
         .filter(|_| changed)
         .map(|condition| (condition.reason, format!("{}{suffix}", condition.message)));
     let status = LeaderWorkerSetStatus {
         conditions,
-        ready_replicas: api_number(sums.ready),
-        updated_replicas: api_number(sums.updated),
-        replicas,
+        ready_replicas: state.ready,
+        updated_replicas: state.updated,
+        replicas: state.replicas,
         hpa_pod_selector: selector(lws),
         observed_generation: if is_clean {
             generation
@@ -266,11 +288,7 @@ pub(super) fn decide(
             lws.status.observed_generation
         },
     };
-    Decided {
-        status,
-        event,
-        is_update_done: sums.is_update_done(budget),
-    }
+    Decided { status, event }
 }
 
 /// ORD-102: set once, so that a selector that somebody relies on never changes.

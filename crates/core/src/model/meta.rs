@@ -248,6 +248,7 @@ fn is_ours(key: &str) -> bool {
     key.starts_with("leaderworkerset.sigs.k8s.io/")
         || key.starts_with("disaggregatedset.x-k8s.io/")
         || key == annotation::POD_DELETION_COST
+        || key == label::POD_TEMPLATE_HASH
 }
 
 /// Keys and kinds that occur on every pod are kept once, not once per pod.
@@ -265,6 +266,7 @@ const KNOWN: &[&str] = &[
     ds_label::SLICE,
     ds_label::REVISION,
     ds_label::SUBROLE,
+    label::POD_TEMPLATE_HASH,
     annotation::SIZE,
     annotation::LEADER_NAME,
     annotation::LEADER_ADDRESS,
@@ -272,11 +274,13 @@ const KNOWN: &[&str] = &[
     annotation::SUBGROUP_POLICY_TYPE,
     annotation::EXCLUSIVE_TOPOLOGY,
     annotation::REPLICAS,
+    annotation::GROUP_IDENTITY,
     "apps/v1",
     "v1",
     "Pod",
     "StatefulSet",
     "ReplicaSet",
+    "Deployment",
     "LeaderWorkerSet",
     "leaderworkerset.x-k8s.io/v1",
     "DisaggregatedSet",

@@ -1,5 +1,6 @@
 //! Trimmed objects: of what the API server sends, the caches hold what the controllers read (KRS-37), and nothing else.
 
+mod deployment;
 mod disaggregated;
 mod meta;
 mod node;
@@ -8,7 +9,9 @@ mod revision;
 mod service;
 mod set;
 mod stateful_set;
+mod stored;
 
+pub use deployment::{Deployment, DeploymentStatus, ReplicaSet};
 pub use disaggregated::{Ds, RoleScaler};
 pub use meta::{Meta, ObjectKey, Owner, Pairs, Uid};
 pub use node::Node;

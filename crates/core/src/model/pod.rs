@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use lws_api::names::{TPU_RESOURCE, label};
+use lws_api::names::{GROUP_READY, REPLACEMENT_GATE, TPU_RESOURCE, annotation, label};
 
 use super::{Meta, ObjectKey};
 
@@ -64,6 +64,8 @@ pub struct Pod {
     pub containers_ready: bool,
     /// ROL-13: since when the scheduler finds no place for the pod.
     pub unschedulable_since: Option<jiff::Timestamp>,
+    /// Condition `lws/group-ready`, if it was written (HASH-35).
+    pub group_ready: Option<bool>,
     /// The restarted container that ended last (FAIL-100), if any was restarted.
     pub restart: Option<Restart>,
     /// `status.reason` or the reason of condition `DisruptionTarget`, empty if there is none.
@@ -81,6 +83,23 @@ impl Pod {
         self.meta.label(label::WORKER_INDEX) == "0"
     }
 
+    /// HASH-20: a pod of a set with Hash identity.
+    pub fn is_hash(&self) -> bool {
+        self.meta.annotation(annotation::GROUP_IDENTITY) == "Hash"
+    }
+
+    /// The scheduling gate of ours is still there (GATE-1).
+    pub fn is_gated(&self) -> bool {
+        self.gates
+            .iter()
+            .any(|gate| gate.as_ref() == REPLACEMENT_GATE)
+    }
+
+    /// The leader says that its group is given up (FAIL-72).
+    pub fn is_exhausted(&self) -> bool {
+        self.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED) == "true"
+    }
+
     /// Phase Running and condition Ready (ORD-45).
     pub fn is_running_and_ready(&self) -> bool {
         self.phase == Phase::Running && self.ready
@@ -96,13 +115,11 @@ impl From<core::Pod> for Pod {
     fn from(pod: core::Pod) -> Self {
         let spec = pod.spec.unwrap_or_default();
         let status = pod.status.unwrap_or_default();
-        let condition = |kind: &str| {
-            status
-                .conditions
-                .iter()
-                .flatten()
-                .find(|c| c.type_ == kind && c.status == "True")
+        let reported = |kind: &str| {
+            let mut conditions = status.conditions.iter().flatten();
+            conditions.find(|c| c.type_ == kind)
         };
+        let condition = |kind: &str| reported(kind).filter(|c| c.status == "True");
         let disruption = condition("DisruptionTarget").and_then(|c| c.reason.clone());
         Self {
             meta: Meta::ours(&pod.metadata),
@@ -120,6 +137,7 @@ impl From<core::Pod> for Pod {
             ready: condition("Ready").is_some(),
             containers_ready: condition("ContainersReady").is_some(),
             unschedulable_since: unschedulable_since(&status),
+            group_ready: reported(GROUP_READY).map(|c| c.status == "True"),
             restart: last_restart(&status),
             reason: status
                 .reason
@@ -244,6 +262,20 @@ mod tests {
             );
             assert!(!ephemeral.has_restarted(), "ephemeral {phase} {count}");
         }
+    }
+
+    #[test]
+    fn hash_35_group_ready_is_unknown_until_it_is_written() {
+        let with = |conditions: serde_json::Value| {
+            pod(serde_json::json!({"conditions": conditions})).group_ready
+        };
+        let written = |status: &str| serde_json::json!([{"type": GROUP_READY, "status": status}]);
+        assert_eq!(
+            with(serde_json::json!([{"type": "Ready", "status": "True"}])),
+            None
+        );
+        assert_eq!(with(written("True")), Some(true));
+        assert_eq!(with(written("False")), Some(false));
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! StatefulSets: the leader set and the worker sets.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use k8s_openapi::api::apps::v1 as apps;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use lws_api::names::FIELD_MANAGER;
 
+use super::stored::{is_unclaimed, match_labels, metadata_hash};
 use super::{Meta, ObjectKey, Pairs};
 
 /// What the controllers read of a StatefulSet.
@@ -73,10 +71,7 @@ impl From<apps::StatefulSet> for StatefulSet {
                 .and_then(|s| s.rolling_update)
                 .and_then(|r| r.partition)
                 .unwrap_or(0),
-            selector: match spec.selector.match_expressions {
-                Some(expressions) if !expressions.is_empty() => None,
-                Some(_) | None => Some(spec.selector.match_labels.unwrap_or_default()),
-            },
+            selector: match_labels(spec.selector),
             template_annotations: Pairs::ours(template.annotations.as_ref()),
             status: StatefulSetStatus {
                 observed_generation: status.observed_generation.unwrap_or_default(),
@@ -87,32 +82,6 @@ impl From<apps::StatefulSet> for StatefulSet {
             },
         }
     }
-}
-
-fn metadata_hash(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    meta.labels.hash(&mut hasher);
-    meta.annotations.hash(&mut hasher);
-    for owner in meta.owner_references.iter().flatten() {
-        (
-            &owner.uid,
-            &owner.kind,
-            &owner.name,
-            owner.controller,
-            owner.block_owner_deletion,
-        )
-            .hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-/// KRS-54: a POST leaves an entry with operation `Update` and no subresource.
-pub(crate) fn is_unclaimed(entries: Option<&Vec<ManagedFieldsEntry>>) -> bool {
-    entries.into_iter().flatten().any(|entry| {
-        entry.manager.as_deref() == Some(FIELD_MANAGER)
-            && entry.operation.as_deref() == Some("Update")
-            && entry.subresource.as_deref().unwrap_or_default().is_empty()
-    })
 }
 
 #[cfg(test)]
@@ -143,36 +112,5 @@ mod tests {
             set(serde_json::json!({"spec": {"updateStrategy": {"type": "OnDelete"}}})).partition,
             0
         );
-    }
-
-    #[test]
-    fn krs_54_post_entry_is_unclaimed_until_it_is_an_apply() {
-        let with = |entry: serde_json::Value| {
-            set(serde_json::json!({"metadata": {"managedFields": [entry]}})).is_unclaimed
-        };
-        assert!(with(
-            serde_json::json!({"manager": "lws", "operation": "Update"})
-        ));
-        assert!(!with(
-            serde_json::json!({"manager": "lws", "operation": "Apply"})
-        ));
-        assert!(!with(
-            serde_json::json!({"manager": "lws", "operation": "Update", "subresource": "status"})
-        ));
-        assert!(!with(
-            serde_json::json!({"manager": "kubectl", "operation": "Update"})
-        ));
-    }
-
-    #[test]
-    fn krs_57_foreign_metadata_changes_the_hash() {
-        let plain = set(serde_json::json!({"metadata": {"labels": {"a": "b"}}}));
-        let edited = set(serde_json::json!({"metadata": {"labels": {"a": "c"}}}));
-        let adopted = set(
-            serde_json::json!({"metadata": {"labels": {"a": "b"}, "ownerReferences":
-            [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true}]}}),
-        );
-        assert_ne!(plain.metadata_hash, edited.metadata_hash);
-        assert_ne!(plain.metadata_hash, adopted.metadata_hash);
     }
 }

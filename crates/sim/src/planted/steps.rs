@@ -50,7 +50,7 @@ fn spoil_step(bug: Bug, step: &mut Step) {
                 }
             }
         }
-        Intent::Delete { .. } => {}
+        Intent::SetCondition { .. } | Intent::Delete { .. } => {}
     }
 }
 

@@ -45,7 +45,10 @@ pub fn check_decision(decision: &Decision<'_>) -> Result<(), Violation> {
 fn no_birth_in_the_dying(steps: &[Step], owner: &str, dying: bool) -> Result<(), Violation> {
     let births = steps.iter().filter_map(|step| match &step.intent {
         Intent::Create { body, .. } => Some(body),
-        Intent::Apply { .. } | Intent::Patch { .. } | Intent::Delete { .. } => None,
+        Intent::Apply { .. }
+        | Intent::Patch { .. }
+        | Intent::SetCondition { .. }
+        | Intent::Delete { .. } => None,
     });
     for body in births {
         if dying && controller(body).is_some_and(|c| c["uid"] == owner) {

@@ -11,6 +11,7 @@ pub fn fill(kind: Kind, object: &mut Value) {
         Kind::Pod => default(object, "/spec", "terminationGracePeriodSeconds", json!(30)),
         Kind::Service => default(object, "/spec", "publishNotReadyAddresses", json!(false)),
         Kind::LeaderWorkerSet
+        | Kind::Deployment
         | Kind::ControllerRevision
         | Kind::Node
         | Kind::Namespace

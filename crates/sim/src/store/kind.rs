@@ -11,6 +11,8 @@ pub enum Kind {
     /// `apps/v1`.
     StatefulSet,
     /// `apps/v1`.
+    Deployment,
+    /// `apps/v1`.
     ControllerRevision,
     /// `v1`.
     Service,
@@ -36,6 +38,7 @@ impl From<lws_core::intent::Kind> for Kind {
         match kind {
             Core::LeaderWorkerSet => Self::LeaderWorkerSet,
             Core::StatefulSet => Self::StatefulSet,
+            Core::Deployment => Self::Deployment,
             Core::ControllerRevision => Self::ControllerRevision,
             Core::Service => Self::Service,
             Core::Pod => Self::Pod,
@@ -51,6 +54,7 @@ impl Kind {
         match self {
             Self::LeaderWorkerSet => "LeaderWorkerSet",
             Self::StatefulSet => "StatefulSet",
+            Self::Deployment => "Deployment",
             Self::ControllerRevision => "ControllerRevision",
             Self::Service => "Service",
             Self::Pod => "Pod",

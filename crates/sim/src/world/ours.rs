@@ -256,7 +256,7 @@ fn name_of(request: &Request) -> &'static str {
         Request::Create { .. } => "create",
         Request::Read { .. } => "read",
         Request::Apply { .. } => "apply",
-        Request::Patch { .. } => "patch",
+        Request::Patch { .. } | Request::MergeStatus { .. } => "patch",
         Request::Delete { .. } => "delete",
     }
 }

@@ -1,5 +1,6 @@
 //! Objects for the tests of the cache, as small as the rules allow.
 
+mod hash;
 mod reads;
 mod sequences;
 mod tombstones;

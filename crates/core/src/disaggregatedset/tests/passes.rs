@@ -31,6 +31,7 @@ fn verbs(steps: &[Step]) -> Vec<String> {
             Intent::Create { .. } => "create",
             Intent::Apply { .. } => "apply",
             Intent::Patch { .. } => "patch",
+            Intent::SetCondition { .. } => "condition",
             Intent::Delete { .. } => "delete",
         };
         let target = step.intent.target();
@@ -43,6 +44,7 @@ fn body(step: &Step) -> &Value {
     match &step.intent {
         Intent::Create { body, .. } | Intent::Apply { body, .. } => body,
         Intent::Patch { body, .. } => body,
+        Intent::SetCondition { condition, .. } => condition,
         Intent::Delete { .. } => &Value::Null,
     }
 }

@@ -2,6 +2,7 @@ mod budgets;
 mod causes;
 mod construction;
 mod decisions;
+mod hash;
 mod hostile;
 mod replacement;
 mod timelines;

@@ -79,6 +79,7 @@ fn write(step: &Step) -> String {
         Intent::Create { .. } => "create",
         Intent::Apply { .. } => "apply",
         Intent::Patch { .. } => "patch",
+        Intent::SetCondition { .. } => "condition",
         Intent::Delete { .. } => "delete",
     };
     let target = step.intent.target();
@@ -301,6 +302,12 @@ impl World {
                 let set: apps::StatefulSet = serde_json::from_value(set).expect("a statefulset");
                 self.cache.apply_stateful_sets(change(set.into(), gone));
             }
+            Kind::Deployment => {
+                let deployment: apps::Deployment =
+                    serde_json::from_value(object).expect("a deployment");
+                self.cache
+                    .apply_deployments(change(deployment.into(), gone));
+            }
             Kind::ControllerRevision => {
                 let revision: apps::ControllerRevision =
                     serde_json::from_value(object).expect("a revision");
@@ -378,8 +385,30 @@ impl World {
                 self.put(target.kind, object.clone());
                 Ok(object)
             }
+            (Request::MergeStatus { body, .. }, Some(mut object)) => {
+                if body["metadata"]["uid"] != object["metadata"]["uid"] {
+                    return Err(failure(Class::Conflict));
+                }
+                merge_conditions(&mut object, body);
+                self.put(target.kind, object.clone());
+                Ok(object)
+            }
         }
     }
+}
+
+/// As a strategic merge patch does: by type.
+fn merge_conditions(object: &mut Value, body: &Value) {
+    let stored = object["status"]["conditions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let sent = body["status"]["conditions"].as_array().expect("conditions");
+    let is_sent = |kind: &Value| sent.iter().any(|condition| condition["type"] == *kind);
+    let kept = stored
+        .into_iter()
+        .filter(|condition| !is_sent(&condition["type"]));
+    object["status"]["conditions"] = kept.chain(sent.iter().cloned()).collect();
 }
 
 fn failure(class: Class) -> Failure {

@@ -33,6 +33,10 @@ pub(crate) fn bare(lws: Lws) -> Snapshot {
     Snapshot {
         lws: Arc::new(lws),
         leader_set: None,
+        deployment: None,
+        replica_sets: Default::default(),
+        pods: Vec::new(),
+        served: Default::default(),
         service: None,
         leaders: Vec::new(),
         stateful_sets: Default::default(),
@@ -236,13 +240,14 @@ impl Pass {
 }
 
 fn shown(step: &Step) -> String {
-    use crate::intent::Intent::{Apply, Create, Delete, Patch};
+    use crate::intent::Intent::{Apply, Create, Delete, Patch, SetCondition};
     let verb = match &step.intent {
         Create { claim: true, .. } => "create+claim",
         Create { claim: false, .. } => "create",
         Apply { claim: true, .. } => "claim+apply",
         Apply { claim: false, .. } => "apply",
         Patch { .. } => "patch",
+        SetCondition { .. } => "condition",
         Delete { .. } => "delete",
     };
     format!(
@@ -253,10 +258,11 @@ fn shown(step: &Step) -> String {
 }
 
 pub(crate) fn body(intent: &crate::intent::Intent) -> Value {
-    use crate::intent::Intent::{Apply, Create, Delete, Patch};
+    use crate::intent::Intent::{Apply, Create, Delete, Patch, SetCondition};
     match intent {
         Create { body, .. } | Apply { body, .. } => (**body).clone(),
         Patch { body, .. } => body.clone(),
+        SetCondition { condition, .. } => condition.clone(),
         Delete { .. } => Value::Null,
     }
 }
@@ -290,7 +296,9 @@ pub(crate) fn pass_with(snapshot: &Snapshot, fails: impl Fn(&Request) -> Option<
 fn answered(snapshot: &Snapshot, request: &Request) -> Value {
     let body = match request {
         Request::Create { body, .. } => (**body).clone(),
-        Request::Apply { body, .. } | Request::Patch { body, .. } => body.clone(),
+        Request::Apply { body, .. }
+        | Request::Patch { body, .. }
+        | Request::MergeStatus { body, .. } => body.clone(),
         Request::Read { .. } | Request::Delete { .. } => json!({}),
     };
     let mut object = body;
@@ -302,6 +310,13 @@ fn answered(snapshot: &Snapshot, request: &Request) -> Value {
     object["metadata"]["generation"] = json!(1);
     if let (Request::Apply { .. }, Some(set)) = (request, &snapshot.leader_set) {
         object["status"] = json!({"replicas": set.status.replicas});
+    }
+    if let (Request::Apply { .. }, Some(deployment)) = (request, &snapshot.deployment) {
+        let status = deployment.status;
+        object["status"] = json!({
+            "replicas": status.replicas, "readyReplicas": status.ready, "updatedReplicas": status.updated,
+            "observedGeneration": status.observed_generation,
+        });
     }
     object
 }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use super::{LEFTOVER_WAIT, Pass, controller};
+use super::Pass;
 use crate::build::service::{repair, shared_selector, shared_service};
 use crate::intent::{Accept, IfFailed, Intent, Kind, Step, Subresource, Why};
 use crate::leaderworkerset::events;
+use crate::leaderworkerset::plan::LEFTOVER_WAIT;
+use crate::leaderworkerset::workload::controller;
 use crate::model::Service;
 use crate::ownership::{Ownership, judge};
 
 impl Pass<'_> {
     /// ORD-73, ORD-74: creates what is missing, repairs what is ours, and uses what serves as well.
-    pub(super) fn ensure_service(&mut self) {
+    pub(in crate::leaderworkerset) fn ensure_service(&mut self) {
         let Some(service) = &self.snapshot.service else {
             return self.create_service();
         };
         match judge(&service.meta, &controller(self.lws)) {
             Ownership::Ours if !service.meta.is_terminating() => self.repair_service(service),
-            Ownership::Ours | Ownership::Leftover => self.plan.wake_after = Some(LEFTOVER_WAIT),
+            Ownership::Ours | Ownership::Leftover => self.wake(LEFTOVER_WAIT),
             Ownership::Foreign if service.serves(&shared_selector(self.lws)) => {}
             Ownership::Foreign => self.is_blocked(
                 events::service_not_created(self.lws),

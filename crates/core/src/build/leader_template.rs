@@ -1,0 +1,48 @@
+//! What the controllers add to the pod template of leaders, whatever workload runs them (ORD-62, PT-1 … PT-7).
+
+use lws_api::leaderworkerset::SubdomainPolicy;
+use lws_api::names::{annotation, label};
+use serde_json::{Value, json};
+
+use super::{exclusive_topology, group_size, members, subgroup_annotations};
+use crate::model::Lws;
+
+/// What leaders are made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeaderTemplate<'a> {
+    /// The live set: leaders are built from it, not from a stored revision.
+    pub lws: &'a Lws,
+    /// Key of the current revision.
+    pub revision_key: &'a str,
+    /// FAIL-94: leaders carry the hint that groups end in parallel.
+    pub parallel_hint: bool,
+}
+
+/// Labels and annotations, as a merge patch of the user's template.
+pub(super) fn additions(template: &LeaderTemplate<'_>) -> Value {
+    let LeaderTemplate {
+        lws,
+        revision_key,
+        parallel_hint,
+    } = *template;
+    let spec = &lws.spec;
+    let labels = json!({label::NAME: &*lws.key().name, label::WORKER_INDEX: "0", label::REVISION: revision_key});
+    let kind = spec
+        .leader_worker_template
+        .sub_group_policy
+        .as_ref()
+        .map(|policy| policy.policy_type());
+    let mut annotations = vec![(annotation::SIZE, group_size(spec).to_string())];
+    annotations.extend(exclusive_topology(lws));
+    annotations.extend(subgroup_annotations(lws, spec, kind));
+    match spec.subdomain_policy() {
+        SubdomainPolicy::Shared => {}
+        SubdomainPolicy::UniquePerReplica => {
+            annotations.push((annotation::SUBDOMAIN_POLICY, "UniquePerReplica".to_owned()))
+        }
+    }
+    if parallel_hint {
+        annotations.push((annotation::POD_TERMINATION_POLICY, "Parallel".to_owned()));
+    }
+    json!({"metadata": {"labels": labels, "annotations": members(annotations)}})
+}
