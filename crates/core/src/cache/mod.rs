@@ -6,6 +6,7 @@
 
 mod change;
 mod index;
+mod lost;
 mod pods;
 mod wakes;
 
@@ -18,12 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::change::Change;
+pub use self::lost::Lost;
 pub(crate) use self::pods::leader_name;
 pub use self::pods::{Group, TOMBSTONE_LIFE, Tombstone};
 pub use self::wakes::Wakes;
 
 use self::change::{Move, Object, Objects, moves};
 use self::index::{Edit, Index};
+use self::lost::LostSets;
 use self::pods::Pods;
 use crate::intent::{Kind, Target};
 use crate::model::{
@@ -67,6 +70,7 @@ pub struct Cache {
     /// DisaggregatedSet → scalers that carry its name.
     scalers_of: Index<ObjectKey>,
     pods: Pods,
+    lost: LostSets,
     applied: BTreeMap<Uid, Applied>,
     newest: BTreeMap<Kind, Arc<str>>,
 }
@@ -233,6 +237,11 @@ impl Cache {
         }
     }
 
+    /// Worker StatefulSets of the leader with this UID that vanished.
+    pub fn lost_worker_sets(&self, leader: &Uid) -> Option<&Lost> {
+        self.lost.of(leader)
+    }
+
     /// What was applied last to the leader workload of the set with this UID.
     pub fn applied(&self, set: &Uid) -> Option<&Applied> {
         self.applied.get(set)
@@ -303,6 +312,9 @@ impl Cache {
             file(&mut self.stateful_sets_of, &step, Meta::set_key);
             if let Some(old) = &step.old {
                 self.stateful_set_keys.remove(&old.meta.uid);
+                if step.new.is_none() {
+                    self.note_lost(old);
+                }
             }
             if let Some(new) = &step.new {
                 self.stateful_set_keys
@@ -397,6 +409,9 @@ impl Cache {
         for step in moves(&self.pods.objects, change) {
             let set_owner = step.old.as_ref().and_then(|pod| self.set_owner(pod));
             self.pods.apply(&step, set_owner);
+            if let (Some(old), None) = (&step.old, &step.new) {
+                self.lost.forget(&old.meta.uid);
+            }
             self.wake_by_pod(&step, &mut wakes);
         }
         wakes
@@ -416,6 +431,14 @@ impl Cache {
     /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone.
     pub fn remember_applied(&mut self, set: Uid, applied: Applied) {
         self.applied.insert(set, applied);
+    }
+
+    fn note_lost(&mut self, set: &StatefulSet) {
+        let owner = set.meta.owner.as_ref().filter(|owner| owner.kind == "Pod");
+        let leader = owner.and_then(|owner| self.pods.objects.get(&set.key().sibling(&owner.name)));
+        if let Some(leader) = leader {
+            self.lost.note(set, &leader.meta);
+        }
     }
 
     fn note_newest<T: Object>(&mut self, kind: Kind, change: &Change<T>) {

@@ -7,7 +7,7 @@ use lws_api::leaderworkerset::GroupIdentity;
 use lws_api::names::label;
 
 use crate::build::worker_set::worker_set_name;
-use crate::cache::{Cache, Tombstone};
+use crate::cache::{Cache, Lost, Tombstone};
 use crate::leaderworkerset::revision::by_key;
 use crate::model::{
     Deployment, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Revision, Service, StatefulSet,
@@ -39,6 +39,8 @@ pub struct GroupSnapshot {
     pub peers: Vec<Arc<Pod>>,
     /// The StatefulSet under the name of the leader's worker set.
     pub worker_set: Option<Arc<StatefulSet>>,
+    /// Worker sets of this leader that vanished.
+    pub lost: Option<Lost>,
     /// Pods that hold a name `<worker set>-<ordinal>`, with that ordinal; only looked for when there is no such StatefulSet.
     pub holders: Vec<(u32, Arc<Pod>)>,
     /// StatefulSets that control one of these pods.
@@ -87,6 +89,9 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
         leaders: leader.map_or_else(Vec::new, |leader| leaders(leader, cache)),
         peers: leader.map_or_else(Vec::new, |leader| peers(leader, cache)),
         worker_set: worker_set.cloned(),
+        lost: leader
+            .and_then(|leader| cache.lost_worker_sets(&leader.meta.uid))
+            .copied(),
         holders,
         controllers: Vec::new(),
         service: leader

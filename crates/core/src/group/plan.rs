@@ -158,7 +158,7 @@ fn construct(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> ControlFlow<
     service::ensure(group, plan)?;
     workers::scheduler_is_there(group, plan)?;
     gate::lift(group, plan)?;
-    let built = workers::ensure(group, plan);
+    let built = workers::ensure(group, now, plan);
     readiness::sync(group, now, plan);
     built
 }

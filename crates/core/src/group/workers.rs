@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lws_api::leaderworkerset::StartupPolicy;
 use lws_api::names::annotation;
 
@@ -17,6 +18,8 @@ use crate::notice::{Action, Note, Notice};
 use crate::ownership::{Ownership, judge};
 
 const SOON: Duration = Duration::from_secs(1);
+/// Longest pause before a worker StatefulSet that keeps vanishing is made again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// ORD-80 step 10: a worker that passes for a leader would start an endless chain of StatefulSets.
 pub(super) fn leader_is_no_worker(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
@@ -48,7 +51,7 @@ pub(super) fn scheduler_is_there(group: &Group<'_>, plan: &mut Plan) -> ControlF
 }
 
 /// ORD-80 steps 15–21. What exists is looked at before anything is built: a set of ours is never changed (ORD-81).
-pub(super) fn ensure(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
+pub(super) fn ensure(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> ControlFlow<()> {
     if group.size() == 1 || waits_for_leader(group) {
         return ControlFlow::Break(());
     }
@@ -65,7 +68,10 @@ pub(super) fn ensure(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
     }
     let topology = placement::topology(group, plan)?;
     match names(group) {
-        Names::Free => plan.steps.push(create(group, topology)),
+        Names::Free => match pause(group, now) {
+            Some(left) => wake(plan, left),
+            None => plan.steps.push(create(group, topology)),
+        },
         Names::Held => {}
         Names::Foreign(pod) => {
             let set = worker_set_name(group.leader);
@@ -77,6 +83,19 @@ pub(super) fn ensure(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Section 14, "Leader deleted between get and create": what is made for a leader that is gone is collected, and as long as the watch of pods does not tell, that
+/// repeats. So the n-th one that vanished must have been made 2^n seconds ago before there is another; one that lived longer makes nobody wait. Nor
+/// does a creation time in the future.
+fn pause(group: &Group<'_>, now: Timestamp) -> Option<Duration> {
+    let lost = group.snapshot.lost?;
+    let elapsed = Duration::try_from(now.duration_since(lost.created?)).ok()?;
+    let doubled = 1_u64.checked_shl(lost.count).map(Duration::from_secs);
+    doubled
+        .map_or(LONGEST_PAUSE, |pause| pause.min(LONGEST_PAUSE))
+        .checked_sub(elapsed)
+        .filter(|left| !left.is_zero())
 }
 
 /// ORD-80 step 16.

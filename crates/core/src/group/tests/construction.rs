@@ -274,6 +274,7 @@ fn ord_82_a_deleted_worker_set_is_created_again() {
     world.worker_set(0);
     world.delete(Kind::StatefulSet, "x-0");
     assert_nothing(&world.run("x-0"));
+    world.second += 2;
     world.gone(Kind::StatefulSet, "x-0");
     assert_created(&world.run("x-0"));
 }
@@ -633,4 +634,35 @@ fn pod_ex_7_placement_of_subgroups_waits_for_nothing() {
         "rack"
     );
     assert_eq!(template["spec"].get("nodeSelector"), None);
+}
+
+#[test]
+fn ord_82_what_keeps_vanishing_is_made_ever_more_rarely() {
+    let mut world = with_leader(json!({}));
+    for pause in [2, 4, 8] {
+        assert_created(&world.run("x-0"));
+        world.gone(Kind::StatefulSet, "x-0");
+        let done = world.run("x-0");
+        assert_nothing(&done);
+        assert_eq!(done.wake_seconds(), Some(pause));
+        world.second += i64::try_from(pause).unwrap();
+    }
+    for _ in 0..9 {
+        assert_created(&world.run("x-0"));
+        world.gone(Kind::StatefulSet, "x-0");
+        world.second += 300;
+    }
+}
+
+#[test]
+fn ord_82_a_new_leader_waits_for_nothing_and_nor_does_a_set_that_lived() {
+    let mut world = with_leader(json!({}));
+    assert_created(&world.run("x-0"));
+    world.gone(Kind::StatefulSet, "x-0");
+    world.gone(Kind::Pod, "x-0");
+    world.leader(0, "r", 3);
+    assert_created(&world.run("x-0"));
+    world.second += 2;
+    world.gone(Kind::StatefulSet, "x-0");
+    assert_created(&world.run("x-0"));
 }

@@ -167,6 +167,7 @@ fn fail_96_gate_5_gate_7_held_while_the_old_group_ends() {
         json!({"metadata": {"ownerReferences": owner("StatefulSet", "x-2", "older")}}),
     );
     world.delete(Kind::Pod, "x-2-1");
+    world.second += 2;
     world.gone(Kind::StatefulSet, "x-2");
     let done = world.run("x-2");
     assert_eq!(done.writes(), Vec::<String>::new());
@@ -210,6 +211,7 @@ fn pod_gate_3_a_gated_leader_gets_its_service_and_no_workers() {
     );
     world.worker_set(0);
     world.worker(0, 7, "r", 3);
+    world.second += 2;
     world.gone(Kind::StatefulSet, "x-0");
     assert_eq!(world.run("x-0").writes(), ["create Service x-0"]);
     assert_eq!(world.run("x-0").wake_seconds(), Some(10));
