@@ -233,6 +233,7 @@ impl Bench {
             ![
                 Kind::Set,
                 Kind::StatefulSet,
+                Kind::Deployment,
                 Kind::Pod,
                 Kind::Service,
                 Kind::Revision,

@@ -15,6 +15,8 @@ pub enum Kind {
     Set,
     /// StatefulSet.
     StatefulSet,
+    /// Deployment.
+    Deployment,
     /// Pod.
     Pod,
     /// Service.
@@ -31,9 +33,10 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Set,
         Self::StatefulSet,
+        Self::Deployment,
         Self::Pod,
         Self::Service,
         Self::Revision,
@@ -52,6 +55,7 @@ impl Kind {
                 "leaderworkersets",
             ),
             Self::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
+            Self::Deployment => ("apps", "v1", "Deployment", "deployments"),
             Self::Pod => ("", "v1", "Pod", "pods"),
             Self::Service => ("", "v1", "Service", "services"),
             Self::Revision => ("apps", "v1", "ControllerRevision", "controllerrevisions"),

@@ -311,6 +311,16 @@ fn summary(kind: Kind, object: &Object) -> String {
                     .unwrap_or("-"),
             );
         }
+        Kind::Deployment => {
+            let _ = write!(
+                text,
+                " replicas={} status={}/{}/{}",
+                object.number("/spec/replicas"),
+                object.number("/status/readyReplicas"),
+                object.number("/status/updatedReplicas"),
+                object.number("/status/replicas"),
+            );
+        }
         Kind::Set => {
             let _ = write!(
                 text,

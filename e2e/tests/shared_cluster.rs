@@ -9,6 +9,7 @@ mod disaggregatedset_rollout;
 mod disaggregatedset_scaling;
 mod drift;
 mod foreign;
+mod hash;
 mod identity;
 mod names;
 mod placement;

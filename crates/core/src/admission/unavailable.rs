@@ -7,10 +7,6 @@ use super::lws::Subject;
 
 /// Members of a new LeaderWorkerSet, or of a new or changed role of a DisaggregatedSet.
 pub(super) fn check_lws(subject: &Subject<'_>, findings: &mut Findings) {
-    let identity = subject.field("groupIdentity");
-    if identity.json.text() == "Hash" {
-        findings.push(refusal(identity.path, "groupIdentity Hash"));
-    }
     let scheduling = subject.field("scheduling");
     if scheduling.json.is_present() {
         findings.push(refusal(scheduling.path, "gang scheduling"));
