@@ -5,12 +5,21 @@ use super::disaggregatedset::Role;
 use super::findings::{Fault, Finding, Findings};
 use super::lws::Subject;
 
-/// Members of a new LeaderWorkerSet, or of a new or changed role of a DisaggregatedSet.
+/// Members of a new LeaderWorkerSet.
 pub(super) fn check_lws(subject: &Subject<'_>, findings: &mut Findings) {
     let scheduling = subject.field("scheduling");
     if scheduling.json.is_present() {
         findings.push(refusal(scheduling.path, "gang scheduling"));
     }
+}
+
+/// Members of the child of a new or changed role of a DisaggregatedSet.
+pub(super) fn check_child(subject: &Subject<'_>, findings: &mut Findings) {
+    let identity = subject.field("groupIdentity");
+    if identity.json.text() == "Hash" {
+        findings.push(refusal(identity.path, "groupIdentity Hash of a role"));
+    }
+    check_lws(subject, findings);
 }
 
 /// Members of a new or changed role of a DisaggregatedSet.

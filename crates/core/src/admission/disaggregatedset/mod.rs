@@ -171,7 +171,7 @@ fn check_child(role: &Role<'_>, context: RoleContext<'_>, findings: &mut Finding
     let mut of_child = Findings::default();
     lws::check_role(&subject, context, &mut of_child);
     if context.is_strict {
-        unavailable::check_lws(&subject, &mut of_child);
+        unavailable::check_child(&subject, &mut of_child);
     }
     findings.extend_below(&role.path(), of_child);
 }

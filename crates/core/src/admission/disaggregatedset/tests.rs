@@ -663,6 +663,17 @@ fn ds_unavailable_sub_roles_are_refused_when_they_come() {
 }
 
 #[test]
+fn ds_unavailable_hash_children_are_refused_when_they_come() {
+    let hash = role(json!({"spec": {"groupIdentity": "Hash"}}));
+    let found = validate(&hash, None, &native()).to_string();
+    assert_eq!(
+        found,
+        "spec.roles[0].spec.groupIdentity: Forbidden: groupIdentity Hash of a role is not available in this version of lws"
+    );
+    assert!(create(&role(json!({"spec": {"groupIdentity": "Ordinal"}}))).is_empty());
+}
+
+#[test]
 fn ds_w_1_w_2_w_3_warnings() {
     let warnings = |object: &Value| validate(object, None, &native()).warnings().to_vec();
     let external = |replicas: i64| {
