@@ -189,11 +189,13 @@ async fn hash_59_a_failed_worker_replaces_its_group_and_no_other() -> Result<()>
             })
             .await?;
         bench.until_available("demo").await?;
-        let world = bench.world();
-        let now = leaders(&world);
+        let now = leaders(&bench.world());
         assert!(others.iter().all(|(name, uid)| now.get(name) == Some(uid)));
-        assert!(world.has_event("Normal", "RecreateGroup", &worker));
-        Ok(())
+        bench
+            .until("the cause is told", |world| {
+                world.has_event("Normal", "RecreateGroup", &worker)
+            })
+            .await
     })
     .await
 }
