@@ -7,6 +7,8 @@
 pub mod disaggregatedset;
 mod environment;
 mod findings;
+#[cfg(test)]
+mod fixture;
 mod formats;
 mod json;
 pub mod lws;

@@ -140,12 +140,7 @@ fn check_strategy(role: &Role<'_>, findings: &mut Findings) {
 
 /// V-5: the label says which sub-role a running group belongs to.
 fn check_labels(role: &Role<'_>, findings: &mut Findings) {
-    let templates = role.field("spec").member("leaderWorkerTemplate");
-    for metadata in [
-        role.field("metadata"),
-        templates.member("workerTemplate").member("metadata"),
-        templates.member("leaderTemplate").member("metadata"),
-    ] {
+    for metadata in role.metadata() {
         let labels = metadata.member("labels");
         if labels.json.at(ds_label::SUBROLE).is_present() {
             findings.push(Finding {

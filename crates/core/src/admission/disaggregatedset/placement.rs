@@ -36,17 +36,12 @@ pub(super) fn check<'a, 'b: 'a>(
 
 /// The first annotation that wants another placement.
 fn exclusive_annotation(role: &Role<'_>) -> Option<&'static str> {
-    let templates = role.json().at("spec").at("leaderWorkerTemplate");
-    let places = [
-        role.json().at("metadata"),
-        templates.at("leaderTemplate").at("metadata"),
-        templates.at("workerTemplate").at("metadata"),
-    ];
+    let places = role.metadata();
     [EXCLUSIVE_TOPOLOGY, SUBGROUP_EXCLUSIVE_TOPOLOGY]
         .into_iter()
         .find(|key| {
             places
                 .iter()
-                .any(|place| place.at("annotations").at(key).is_present())
+                .any(|place| place.json.at("annotations").at(key).is_present())
         })
 }

@@ -80,6 +80,16 @@ impl<'a> Role<'a> {
         replicas(self.json().at("spec"))
     }
 
+    /// Where labels and annotations of its pods can be written: for all of them, for workers and for leaders.
+    pub(super) fn metadata(&self) -> [Field<'a>; 3] {
+        let templates = self.field("spec").member("leaderWorkerTemplate");
+        [
+            self.field("metadata"),
+            templates.member("workerTemplate").member("metadata"),
+            templates.member("leaderTemplate").member("metadata"),
+        ]
+    }
+
     /// Pods of a group.
     pub(super) fn size(&self) -> i64 {
         let template = self.json().at("spec").at("leaderWorkerTemplate");

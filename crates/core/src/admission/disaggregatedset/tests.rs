@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::{Environment, SchedulerProvider, ServedKinds};
+use crate::admission::fixture::{heads, native};
 
 /// A set of one role `decode` of two groups, with merge patches of the whole object and of the role.
 fn set_with(patch: Value, role: Value) -> Value {
@@ -60,30 +60,11 @@ fn update(old: &Value, new: &Value) -> Vec<String> {
     heads(&validate(new, Some(old), &native()))
 }
 
-fn heads(findings: &Findings) -> Vec<String> {
-    let head = |text: String| text.splitn(3, ": ").take(2).collect::<Vec<_>>().join(": ");
-    findings
-        .iter()
-        .map(|finding| head(finding.to_string()))
-        .collect()
-}
-
 /// The whole text of the only finding of a create.
 fn text(object: &Value) -> String {
     let findings = created(object);
     assert_eq!(findings.iter().count(), 1, "{findings}");
     findings.to_string()
-}
-
-fn native() -> Environment {
-    Environment {
-        workload_aware_scheduling: true,
-        scheduler_provider: Some(SchedulerProvider::Kubernetes),
-        served: ServedKinds {
-            workload: true,
-            pod_group: true,
-        },
-    }
 }
 
 const CONFIGURATION: &str = "spec.roles[0].spec.rolloutStrategy.rollingUpdateConfiguration";

@@ -28,16 +28,11 @@ pub(super) fn check(set: &str, role: &Role<'_>, findings: &mut Findings) {
 
 /// Labels of the role or its templates that the controller sets.
 fn overruled(role: &Role<'_>) -> BTreeSet<&'static str> {
-    let templates = role.json().at("spec").at("leaderWorkerTemplate");
-    let places = [
-        role.json().at("metadata"),
-        templates.at("leaderTemplate").at("metadata"),
-        templates.at("workerTemplate").at("metadata"),
-    ];
+    let places = role.metadata();
     let is_set = |key: &&'static str| {
         places
             .iter()
-            .any(|place| place.at("labels").at(key).is_present())
+            .any(|place| place.json.at("labels").at(key).is_present())
     };
     ds_label::INJECTED.into_iter().filter(is_set).collect()
 }

@@ -11,7 +11,8 @@ mod updates;
 use serde_json::{Value, json};
 
 use super::{Findings, check_rules, default, validate};
-use crate::admission::{Environment, SchedulerProvider, ServedKinds};
+use crate::admission::Environment;
+use crate::admission::fixture::{heads, native};
 
 /// A LeaderWorkerSet with defaults, changed by a merge patch (null removes).
 fn lws(patch: Value) -> Value {
@@ -58,23 +59,4 @@ fn create_complete(object: &Value, environment: &Environment) -> Vec<String> {
 /// `path: Type` of every finding of an update.
 fn update(old: &Value, new: &Value) -> Vec<String> {
     heads(&validate(new, Some(old), &Environment::default()))
-}
-
-fn heads(findings: &Findings) -> Vec<String> {
-    let head = |text: String| text.splitn(3, ": ").take(2).collect::<Vec<_>>().join(": ");
-    findings
-        .iter()
-        .map(|finding| head(finding.to_string()))
-        .collect()
-}
-
-fn native() -> Environment {
-    Environment {
-        workload_aware_scheduling: true,
-        scheduler_provider: Some(SchedulerProvider::Kubernetes),
-        served: ServedKinds {
-            workload: true,
-            pod_group: true,
-        },
-    }
 }
