@@ -1,14 +1,11 @@
 //! The leader Deployment of a Hash set (HASH-17, HASH-18, PT-8).
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use lws_api::names::{GROUP_READY, annotation, label, role};
+use lws_api::names::{GROUP_READY, annotation};
 use serde_json::{Map, Value, json};
 
-use super::leader_template::{LeaderTemplate, additions};
-use super::{
-    annotations_over, completed, group_size, labels_over, name_label, owner_reference,
-    without_nulls,
-};
+use super::leader_template::{LeaderTemplate, additions, metadata};
+use super::{annotations_over, completed, group_size, without_nulls};
 use crate::intent::Kind;
 use crate::model::Lws;
 use crate::ownership::leader_selector;
@@ -37,28 +34,13 @@ pub fn leader_deployment(deployment: &LeaderDeployment<'_>) -> Value {
         replicas,
         parallel_hint: _,
     } = *deployment;
-    let key = lws.key();
-    let labels = labels_over(
-        lws,
-        &[
-            name_label(lws),
-            (label::REVISION, revision_key),
-            (label::ROLE, role::LEADER),
-        ],
-    );
     json!({
         "apiVersion": Kind::Deployment.api_version(),
         "kind": Kind::Deployment.name(),
-        "metadata": {
-            "name": &*key.name,
-            "namespace": &*key.namespace,
-            "labels": labels,
-            "annotations": annotations(lws, replicas),
-            "ownerReferences": owner_reference(Kind::LeaderWorkerSet, &lws.meta),
-        },
+        "metadata": metadata(lws, revision_key, annotations(lws, replicas)),
         "spec": {
             "replicas": replicas,
-            "selector": {"matchLabels": leader_selector(key)},
+            "selector": {"matchLabels": leader_selector(lws.key())},
             "strategy": strategy(lws),
             "template": template(deployment),
         },

@@ -1,11 +1,11 @@
 //! The leader StatefulSet (ORD-60 … ORD-65).
 
-use lws_api::names::{annotation, label, role};
+use lws_api::names::annotation;
 use serde_json::{Map, Value, json};
 
 use super::claims::add_claims;
-use super::leader_template::{LeaderTemplate, additions};
-use super::{annotations_over, completed, labels_over, name_label, owner_reference};
+use super::leader_template::{LeaderTemplate, additions, metadata};
+use super::{annotations_over, completed};
 use crate::intent::Kind;
 use crate::model::Lws;
 use crate::ownership::leader_selector;
@@ -41,14 +41,6 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         parallel_hint,
     } = *set;
     let key = lws.key();
-    let labels = labels_over(
-        lws,
-        &[
-            name_label(lws),
-            (label::REVISION, revision_key),
-            (label::ROLE, role::LEADER),
-        ],
-    );
     let annotations = annotations_over(
         lws,
         &[(annotation::REPLICAS, &desired_replicas.to_string())],
@@ -79,13 +71,7 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
     json!({
         "apiVersion": Kind::StatefulSet.api_version(),
         "kind": Kind::StatefulSet.name(),
-        "metadata": {
-            "name": &*key.name,
-            "namespace": &*key.namespace,
-            "labels": labels,
-            "annotations": annotations,
-            "ownerReferences": owner_reference(Kind::LeaderWorkerSet, &lws.meta),
-        },
+        "metadata": metadata(lws, revision_key, annotations),
         "spec": spec,
     })
 }

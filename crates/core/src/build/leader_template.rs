@@ -1,10 +1,14 @@
-//! What the controllers add to the pod template of leaders, whatever workload runs them (ORD-62, PT-1 … PT-7).
+//! What leader workloads have in common: their own metadata, and what is added to the pod template of leaders (ORD-62, PT-1 … PT-7).
 
 use lws_api::leaderworkerset::SubdomainPolicy;
-use lws_api::names::{annotation, label};
-use serde_json::{Value, json};
+use lws_api::names::{annotation, label, role};
+use serde_json::{Map, Value, json};
 
-use super::{exclusive_topology, group_size, members, subgroup_annotations};
+use super::{
+    exclusive_topology, group_size, labels_over, members, name_label, owner_reference,
+    subgroup_annotations,
+};
+use crate::intent::Kind;
 use crate::model::Lws;
 
 /// What leaders are made from.
@@ -16,6 +20,26 @@ pub(super) struct LeaderTemplate<'a> {
     pub revision_key: &'a str,
     /// FAIL-94: leaders carry the hint that groups end in parallel.
     pub parallel_hint: bool,
+}
+
+/// Metadata of the workload that runs the leaders.
+pub(super) fn metadata(lws: &Lws, revision_key: &str, annotations: Map<String, Value>) -> Value {
+    let key = lws.key();
+    let labels = labels_over(
+        lws,
+        &[
+            name_label(lws),
+            (label::REVISION, revision_key),
+            (label::ROLE, role::LEADER),
+        ],
+    );
+    json!({
+        "name": &*key.name,
+        "namespace": &*key.namespace,
+        "labels": labels,
+        "annotations": annotations,
+        "ownerReferences": owner_reference(Kind::LeaderWorkerSet, &lws.meta),
+    })
 }
 
 /// Labels and annotations, as a merge patch of the user's template.
