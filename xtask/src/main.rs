@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod check;
 mod cluster;
 mod coverage;
@@ -27,6 +28,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Runs all checks and tests; `.ci/run` calls exactly this.
     Test(test::Arguments),
+    /// Measures what the controller costs, beside bare StatefulSets.
+    Bench(bench::Arguments),
     /// Starts, stops and shows local clusters.
     Cluster(cluster::Arguments),
     /// Writes the CRDs into crds/, or checks that they are up to date.
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),

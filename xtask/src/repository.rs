@@ -55,6 +55,20 @@ pub fn build_manager() -> Result<PathBuf> {
     Ok(target_folder()?.join("debug").join("lws-manager"))
 }
 
+/// Builds the manager as it is released, and returns the path of its binary.
+pub fn build_release_manager() -> Result<PathBuf> {
+    let arguments = [
+        "build",
+        "--release",
+        "--package",
+        "lws",
+        "--bin",
+        "lws-manager",
+    ];
+    run(&mut cargo(&arguments))?;
+    Ok(target_folder()?.join("release").join("lws-manager"))
+}
+
 /// Cargo's target folder: this binary was built into `<target>/<profile>`.
 fn target_folder() -> Result<PathBuf> {
     let this = std::env::current_exe().context("cannot find this program")?;
