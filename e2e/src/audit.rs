@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::Value;
 
+/// The authorizer's decision, as it stands in a line. A denial by admission has the same status code.
+const FORBIDDEN: &str = r#""authorization.k8s.io/decision":"forbid""#;
+
 /// The audit log of a cluster.
 pub struct AuditLog {
     path: PathBuf,
@@ -76,11 +79,24 @@ impl AuditLog {
 
     /// Requests answered since a position.
     pub fn since(&self, position: u64) -> Result<Vec<Request>> {
+        let text = self.text_since(position)?;
+        Ok(text.lines().filter_map(Request::parse).collect())
+    }
+
+    /// Requests of a manager since a position that its roles do not allow.
+    pub fn forbidden_since(&self, position: u64) -> Result<Vec<Request>> {
+        let text = self.text_since(position)?;
+        let forbidden = text.lines().filter(|line| line.contains(FORBIDDEN));
+        let requests = forbidden.filter_map(Request::parse);
+        Ok(requests.filter(Request::is_ours).collect())
+    }
+
+    fn text_since(&self, position: u64) -> Result<String> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(position))?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        Ok(text.lines().filter_map(Request::parse).collect())
+        Ok(text)
     }
 }
 
@@ -96,6 +112,25 @@ mod tests {
         assert!(request.is_ours() && request.is_write());
         assert_eq!(request.resource, "pods/status");
         assert_eq!((request.namespace.as_str(), request.code), ("n", 200));
+    }
+
+    #[test]
+    fn only_what_roles_forbid_to_a_manager_is_listed() {
+        let line = |agent: &str, decision: &str| {
+            format!(
+                r#"{{"userAgent":"{agent}","verb":"get","objectRef":{{"resource":"secrets"}},"responseStatus":{{"code":403}},"annotations":{{"authorization.k8s.io/decision":"{decision}"}}}}"#
+            )
+        };
+        let lines = [
+            line("lws/0.1.0", "allow"),
+            line("kubectl", "forbid"),
+            line("lws/0.1.0", "forbid"),
+        ];
+        let file = std::env::temp_dir().join(format!("audit-{}", std::process::id()));
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        let forbidden = AuditLog::new(file.clone()).forbidden_since(0).unwrap();
+        std::fs::remove_file(file).unwrap();
+        assert_eq!(forbidden.len(), 1, "{forbidden:?}");
     }
 
     #[test]

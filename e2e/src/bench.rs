@@ -82,6 +82,7 @@ impl Bench {
         namespace: Value,
         test: impl AsyncFnOnce(&Self) -> Result<()>,
     ) -> Result<()> {
+        let start = plant.audit_log().position()?;
         let bench = Self::start(plant, namespace).await?;
         let outcome = AssertUnwindSafe(test(&bench)).catch_unwind().await;
         if !matches!(outcome, Ok(Ok(()))) {
@@ -89,7 +90,7 @@ impl Bench {
         }
         let cleaned = bench.clean_up().await;
         match outcome {
-            Ok(outcome) => outcome.and(cleaned),
+            Ok(outcome) => outcome.and(cleaned).and(bench.plant.check_rights(start)),
             Err(panic) => resume_unwind(panic),
         }
     }

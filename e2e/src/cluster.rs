@@ -99,10 +99,22 @@ impl Plant {
 
     /// Starts the manager and waits until it is ready.
     pub fn start_manager(&self) -> Result<()> {
+        let start = self.audit_log().position()?;
         let manager = self.spawn_manager()?;
         manager.wait_until_ready(START_LIMIT, &Interrupt::default())?;
         self.installation.check_webhooks()?;
         *self.manager() = Some(manager);
+        self.check_rights(start)
+    }
+
+    /// Fails if the manager asked for something, since a position in the audit log, that its roles do not allow. It runs with
+    /// the rights of `manifests.yaml` and no others.
+    pub(crate) fn check_rights(&self, since: u64) -> Result<()> {
+        let forbidden = self.audit_log().forbidden_since(since)?;
+        ensure!(
+            forbidden.is_empty(),
+            "config/rbac does not allow what the manager does: {forbidden:#?}"
+        );
         Ok(())
     }
 

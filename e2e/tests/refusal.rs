@@ -41,7 +41,7 @@ impl<'a> Block<'a> {
                     "resources": [resource],
                 }]},
                 "validations": [{
-                    "expression": "request.userInfo.username != 'lws-manager'",
+                    "expression": "request.userInfo.username != 'system:serviceaccount:lws-system:lws-controller-manager'",
                     "message": "blocked by the test",
                 }],
             },

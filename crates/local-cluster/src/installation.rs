@@ -1,4 +1,5 @@
-//! This project in a cluster: CRDs, webhook configurations and the certificate of a manager that runs outside.
+//! This project in a cluster: CRDs, webhook configurations and the certificate of a manager that runs outside; in a local
+//! cluster its rights, too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,15 +10,15 @@ use serde_json::{Value, json};
 use crate::certificates::Authority;
 use crate::json::merge;
 use crate::{Error, Result, Target};
-use crate::{cache, kubeconfig, ports, webhooks};
+use crate::{cache, kubeconfig, ports, rights, webhooks};
 
 /// Namespace of the manager's Lease (CLI-7).
 const NAMESPACE: &str = "lws-system";
 /// Label of everything that was installed from here, so that what others installed is never touched.
 const MARK: &str = "lws-local-cluster";
 const WEBHOOK_KINDS: &str = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
-/// Kinds of everything that is installed.
-const KINDS: &str = "crd,namespaces,mutatingwebhookconfigurations,validatingwebhookconfigurations";
+/// Kinds of everything else that is in no namespace. The rest is in ours, and goes with it.
+const KINDS: &str = "crd,namespaces,clusterroles,clusterrolebindings";
 /// Kind, name and mark, one object a line.
 const LISTING: &str = "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.labels.lws-local-cluster}{\"\\n\"}{end}";
 
@@ -45,14 +46,20 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Installs CRDs and webhook configurations. Until a manager serves the webhooks, writes of our objects fail.
+    /// Installs CRDs and webhook configurations, and where the manager is a user of its own, its rights. Until a manager
+    /// serves the webhooks, writes of our objects fail.
     ///
     /// # Errors
     /// [`Error::ForeignInstallation`] if any of it is there from someone else; nothing is changed then.
     pub fn install(target: &Target, options: &InstallationOptions) -> Result<Self> {
         let mut documents = definitions(target)?;
         documents.push(namespace());
-        let present = target.kubectl(&["get", KINDS, "-o", LISTING])?;
+        let has_account = target.manager_kubeconfig != target.kubeconfig;
+        if has_account {
+            documents.extend(rights::documents(target)?);
+        }
+        let kinds = format!("{KINDS},{WEBHOOK_KINDS}");
+        let present = target.kubectl(&["get", &kinds, "-o", LISTING])?;
         let names = documents
             .iter()
             .filter_map(key)
@@ -61,9 +68,7 @@ impl Installation {
             return Err(Error::ForeignInstallation(name));
         }
         let installation = Self::prepare(target, &options.webhook_host)?;
-        for document in documents {
-            installation.apply(document)?;
-        }
+        installation.apply(documents)?;
         let selector = selector();
         let established = [
             "wait",
@@ -73,6 +78,10 @@ impl Installation {
         ];
         target.kubectl(&[&established[..], &["-l", &selector]].concat())?;
         installation.add_webhooks()?;
+        if has_account {
+            rights::write_kubeconfig(target)?;
+            rights::wait(target)?;
+        }
         Ok(installation)
     }
 
@@ -114,10 +123,7 @@ impl Installation {
     pub fn add_webhooks(&self) -> Result<()> {
         let authority = cache::read(&self.certificates().join("ca.crt"))?;
         let base = format!("https://{}", self.webhook_address());
-        for document in webhooks::documents(&base, &kubeconfig::encode(&authority)) {
-            self.apply(document)?;
-        }
-        Ok(())
+        self.apply(webhooks::documents(&base, &kubeconfig::encode(&authority)).into())
     }
 
     /// Removes the webhook configurations.
@@ -135,7 +141,7 @@ impl Installation {
     /// [`Error::Kubectl`].
     pub fn remove_from(target: &Target) -> Result<()> {
         delete_marked(target, WEBHOOK_KINDS)?;
-        delete_marked(target, "crd,namespaces")?;
+        delete_marked(target, KINDS)?;
         cache::remove(&target.folder().join("webhooks"))
     }
 
@@ -155,11 +161,11 @@ impl Installation {
         }
     }
 
-    fn apply(&self, document: Value) -> Result<()> {
-        let document = marked(document);
+    fn apply(&self, documents: Vec<Value>) -> Result<()> {
+        let documents: Vec<Value> = documents.into_iter().map(marked).collect();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
         let arguments = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
-        self.target
-            .kubectl_with(&arguments, &document.to_string())?;
+        self.target.kubectl_with(&arguments, &list.to_string())?;
         Ok(())
     }
 

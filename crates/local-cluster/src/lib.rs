@@ -26,6 +26,7 @@ mod nodes;
 mod ports;
 mod process;
 mod progress;
+mod rights;
 mod state;
 mod target;
 mod tools;

@@ -17,7 +17,7 @@ use crate::{Error, Progress, Result, Tool, Tools, manager};
 pub struct Target {
     pub(crate) kubectl: PathBuf,
     pub(crate) kubeconfig: PathBuf,
-    /// Kubeconfig for the manager: a user of its own where there is one.
+    /// Kubeconfig for the manager: in a local cluster, of an account of its own that the installation makes.
     pub(crate) manager_kubeconfig: PathBuf,
     pub(crate) folder: PathBuf,
     /// Held while a cluster of the user's is in use from here.

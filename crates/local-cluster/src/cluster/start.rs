@@ -14,10 +14,10 @@ use crate::{cache, http, kubeconfig, nodes, ports, process};
 const ATTEMPTS: usize = 3;
 /// How long a component may take to come up. The machine may be busy with a build.
 const START_LIMIT: Duration = Duration::from_secs(120);
-/// Who gets a kubeconfig: common name, group. The components have the rights of real ones; the rest may do all.
-const USERS: [(&str, &str, Option<&str>); 5] = [
+/// Who gets a kubeconfig: common name, group. The components have the rights of real ones; the rest may do all. The manager
+/// gets its kubeconfig with its rights.
+const USERS: [(&str, &str, Option<&str>); 4] = [
     ("admin", "admin", Some("system:masters")),
-    ("lws-manager", "lws-manager", Some("system:masters")),
     (
         "kube-controller-manager",
         "system:kube-controller-manager",
