@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::coverage;
 use crate::crds;
+use crate::manifests;
 use crate::repository::{self, cargo};
 
 /// Arguments of `cargo xtask check`.
@@ -16,10 +17,11 @@ pub struct Arguments {}
 pub type Check = (&'static str, fn() -> Result<()>);
 
 /// All checks, quickest first.
-pub const CHECKS: [Check; 4] = [
+pub const CHECKS: [Check; 5] = [
     ("format", format),
     ("spec coverage", coverage::check_committed),
     ("crds", crds::check_committed),
+    ("manifests", manifests::check_committed),
     ("clippy", clippy),
 ];
 

@@ -1,4 +1,4 @@
-//! `cargo xtask crds`: writes what `lws_api::crd` assembles into `crds/`, compares it with what is committed, or derives anew
+//! `cargo xtask crds`: writes what `lws_api::crd` assembles into `crds/` and into the chart, compares it with what is committed, or derives anew
 //! the fragments of Kubernetes' own schema that the assembly embeds.
 
 use std::fs;
@@ -45,7 +45,7 @@ pub fn check_committed() -> Result<()> {
     check(&crds(&root)?, &root)
 }
 
-/// CRD-10: one file for each CRD, and the list of them that kustomize reads.
+/// CRD-10: one file for each CRD, and the list of them that kustomize reads. HELM-1: the chart has copies.
 fn crds(root: &Path) -> Result<Vec<Output>> {
     let folder = root.join("crds");
     let mut outputs = Vec::new();
@@ -54,10 +54,12 @@ fn crds(root: &Path) -> Result<Vec<Output>> {
     );
     for crd in lws_api::crd::all().context("a fragment in crates/api/schema is not JSON")? {
         kustomization.push_str(&format!("- {}\n", crd.file));
-        outputs.push(Output {
-            path: folder.join(&crd.file),
-            content: yaml(&crd.definition)?,
-        });
+        for folder in [&folder, &root.join("charts/lws/crds")] {
+            outputs.push(Output {
+                path: folder.join(&crd.file),
+                content: yaml(&crd.definition)?,
+            });
+        }
     }
     outputs.push(Output {
         path: folder.join("kustomization.yaml"),

@@ -11,6 +11,7 @@ mod coverage;
 mod crds;
 mod demo;
 mod interrupt;
+mod manifests;
 mod repository;
 mod test;
 
@@ -34,6 +35,8 @@ enum Command {
     Cluster(cluster::Arguments),
     /// Writes the CRDs into crds/, or checks that they are up to date.
     Crds(crds::Arguments),
+    /// Renders manifests.yaml, the single file that installs everything, or checks that it is up to date.
+    Manifests(manifests::Arguments),
     /// Writes into docs/spec-coverage.md which tests show which rule, or checks that every rule has a test or a reason.
     Coverage(coverage::Arguments),
     /// Runs the quick checks: format, clippy, generated files.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Manifests(arguments) => manifests::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     };

@@ -31,6 +31,19 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command and returns what it printed.
+pub fn output(command: &mut Command) -> Result<String> {
+    let text = words(command);
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {text}"))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{text} failed: {}", message.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{text} printed no text"))
+}
+
 /// The command as one would type it.
 pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program())

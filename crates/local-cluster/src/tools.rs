@@ -1,4 +1,5 @@
-//! The binaries of the control plane: which there are, and how they are built once from their Go modules.
+//! The binaries of the control plane, and what renders the packages: which there are, and how they are built once from their Go
+//! modules.
 //!
 //! A build is keyed by the version and by a hash of everything that is in the module folder, so that an update of
 //! a module builds anew and a fresh clone of the same state builds nothing.
@@ -18,7 +19,7 @@ use crate::{Error, Progress, Result, process};
 /// Build stamps without which the server reports a wrong version and feature gates misbehave.
 const VERSION_PACKAGE: &str = "k8s.io/component-base/version";
 
-/// A binary of the local control plane.
+/// A binary that is built from a Go module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// The database.
@@ -33,10 +34,13 @@ pub enum Tool {
     Kubectl,
     /// The fake kubelet.
     Kwok,
+    /// Renders the chart.
+    Helm,
 }
 
 impl Tool {
-    const ALL: [Self; 6] = [
+    /// What a cluster needs.
+    const CLUSTER: [Self; 6] = [
         Self::Etcd,
         Self::ApiServer,
         Self::ControllerManager,
@@ -55,6 +59,7 @@ impl Tool {
             Self::Scheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Helm => "helm",
         }
     }
 
@@ -74,6 +79,11 @@ impl Tool {
                 folder: "kwok",
                 module: "sigs.k8s.io/kwok",
                 package: "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
+            },
+            Self::Helm => Source {
+                folder: "helm",
+                module: "helm.sh/helm/v4",
+                package: "helm.sh/helm/v4/cmd/helm".to_owned(),
             },
         }
     }
@@ -105,19 +115,30 @@ impl Tools {
         }
     }
 
-    /// Builds what is missing.
+    /// Builds what a cluster needs and is missing.
     ///
     /// # Errors
     /// [`Error::GoMissing`] or [`Error::Build`]; both say what to install.
     pub fn ensure(cache: &Cache, progress: Progress) -> Result<Self> {
+        Self::ensure_these(&Tool::CLUSTER, cache, progress)
+    }
+
+    /// Builds one tool if it is missing, and says where it is.
+    ///
+    /// # Errors
+    /// As [`Tools::ensure`].
+    pub fn ensure_one(tool: Tool, progress: Progress) -> Result<PathBuf> {
+        Self::ensure_these(&[tool], &Cache::from_env()?, progress)?.path(tool)
+    }
+
+    fn ensure_these(wanted: &[Tool], cache: &Cache, progress: Progress) -> Result<Self> {
         let tools = Self::unbuilt(cache);
-        let missing = tools.missing()?;
-        if missing.is_empty() {
+        if tools.missing(wanted)?.is_empty() {
             return Ok(tools);
         }
         let _lock = tools.lock(progress)?;
         // Another process may have built them while this one waited.
-        let missing = tools.missing()?;
+        let missing = tools.missing(wanted)?;
         for (index, tool) in missing.iter().enumerate() {
             tools.build(
                 *tool,
@@ -154,11 +175,11 @@ impl Tools {
         Ok(keys?.join(" "))
     }
 
-    fn missing(&self) -> Result<Vec<Tool>> {
+    fn missing(&self, wanted: &[Tool]) -> Result<Vec<Tool>> {
         let mut missing = Vec::new();
-        for tool in Tool::ALL {
-            if !self.path(tool)?.is_file() {
-                missing.push(tool);
+        for tool in wanted {
+            if !self.path(*tool)?.is_file() {
+                missing.push(*tool);
             }
         }
         Ok(missing)
@@ -386,7 +407,7 @@ mod tests {
 
     #[test]
     fn committed_modules_name_their_versions() {
-        for tool in Tool::ALL {
+        for tool in Tool::CLUSTER.into_iter().chain([Tool::Helm]) {
             let source = tool.source();
             let folder = module_folder().join(source.folder);
             assert!(key(&folder, source.module).is_ok(), "{}", tool.name());
