@@ -42,6 +42,7 @@ pub use interrupt::Interrupt;
 pub use manager::{Manager, ManagerOptions};
 pub use nodes::{DELETE_AFTER, HOLD_DELETION, MANUAL_STATUS};
 pub use progress::Progress;
+pub use rights::MANAGER_USER;
 pub use target::Target;
 pub use tools::{Tool, Tools};
 

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::{Error, Interrupt, Result, Target, cache};
 
+/// Who the manager is to the API server of a local cluster.
+pub const MANAGER_USER: &str = "system:serviceaccount:lws-system:lws-controller-manager";
+
 const NAMESPACE: &str = "lws-system";
 const ACCOUNT: &str = "lws-controller-manager";
 /// Longer than a cluster lives.
@@ -71,7 +74,7 @@ fn with_token(mut kubeconfig: Value, token: &str) -> Value {
 
 /// Waits until the API server grants what the bindings say.
 pub(crate) fn wait(target: &Target) -> Result<()> {
-    let account = format!("--as=system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
+    let account = format!("--as={MANAGER_USER}");
     for (verb, resource, namespace) in [
         ("list", "pods", "--all-namespaces"),
         (

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 /// User of the kubeconfig that the measured controller gets; it tells its requests from all others, whatever it calls itself.
-pub const CONTROLLER: &str = "lws-manager";
+pub const CONTROLLER: &str = lws_local_cluster::MANAGER_USER;
 /// User of kubectl.
 pub const ADMIN: &str = "admin";
 /// The fake kubelets.

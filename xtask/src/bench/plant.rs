@@ -12,7 +12,7 @@ use lws_local_cluster::{
 };
 use serde_json::{Value, json};
 
-use super::audit::{ADMIN, Audit, Entry, Tally};
+use super::audit::{ADMIN, Audit, CONTROLLER, Entry, Tally};
 use super::manifest::NAMESPACE;
 use super::process;
 use super::watch::{Watch, Workload};
@@ -98,6 +98,15 @@ impl Plant {
     pub fn with_controller(bench: &Bench) -> Result<Self> {
         let mut plant = Self::bare(bench)?;
         let installation = Installation::install(&plant.cluster, &InstallationOptions::default())?;
+        // Another controller than ours needs other rights than ours.
+        let user = format!("--user={CONTROLLER}");
+        let rights = [
+            "create",
+            "clusterrolebinding",
+            "bench",
+            "--clusterrole=cluster-admin",
+        ];
+        plant.cluster.kubectl(&[&rights[..], &[&user]].concat())?;
         let mut options = ManagerOptions::new(&bench.binary);
         options.arguments.clone_from(&bench.arguments);
         options.config =
