@@ -378,6 +378,11 @@ impl Store {
         self.state().cache.remember_applied(set, applied);
     }
 
+    /// SLC-5: remembers which children of a DisaggregatedSet it was told are left alone.
+    pub fn remember_left_alone(&self, set: Uid, children: Vec<Arc<str>>) {
+        self.state().cache.remember_left_alone(set, children);
+    }
+
     /// FAIL-23: tombstones do not grow old while another replica leads.
     pub fn expire(&self) {
         let now = self.now();

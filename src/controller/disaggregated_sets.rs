@@ -21,5 +21,9 @@ pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
     };
     let passes = [done, cx.gateway.perform(report).await];
     cx.notices.post(&plan.plan, &passes);
+    if let Some(children) = plan.left_alone {
+        cx.store
+            .remember_left_alone(snapshot.set.meta.uid.clone(), children);
+    }
     next(&plan.plan, &passes)
 }

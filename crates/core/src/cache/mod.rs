@@ -72,6 +72,7 @@ pub struct Cache {
     pods: Pods,
     lost: LostSets,
     applied: BTreeMap<Uid, Applied>,
+    left_alone: BTreeMap<Uid, Vec<Arc<str>>>,
     newest: BTreeMap<Kind, Arc<str>>,
 }
 
@@ -247,6 +248,11 @@ impl Cache {
         self.applied.get(set)
     }
 
+    /// SLC-5: children of the DisaggregatedSet with this UID that it was told are left alone.
+    pub fn left_alone(&self, set: &Uid) -> &[Arc<str>] {
+        self.left_alone.get(set).map_or(&[], Vec::as_slice)
+    }
+
     /// KRS-36: the cache shows what `written` left behind. Versions that cannot be compared count as seen. A watch reports in the order
     /// of versions, so a newer version of any object of the kind shows it too, for instance when the object is gone again.
     pub fn sees(&self, written: &Written) -> bool {
@@ -375,6 +381,9 @@ impl Cache {
         let mut wakes = Wakes::default();
         for step in moves(&self.disaggregated_sets, change) {
             replace(&mut self.disaggregated_sets, &step);
+            if let (Some(old), None) = (&step.old, &step.new) {
+                self.left_alone.remove(&old.meta.uid);
+            }
             wakes.by_disaggregated_set(&step);
         }
         wakes
@@ -431,6 +440,11 @@ impl Cache {
     /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone.
     pub fn remember_applied(&mut self, set: Uid, applied: Applied) {
         self.applied.insert(set, applied);
+    }
+
+    /// SLC-5: remembers which children of the DisaggregatedSet with this UID it was told are left alone, until that set is gone.
+    pub fn remember_left_alone(&mut self, set: Uid, children: Vec<Arc<str>>) {
+        self.left_alone.insert(set, children);
     }
 
     fn note_lost(&mut self, set: &StatefulSet) {

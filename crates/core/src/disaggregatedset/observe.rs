@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub scalers: Vec<Arc<RoleScaler>>,
     /// Scalers under names that those of the set would have, whosoever they are.
     pub named_scalers: BTreeMap<Arc<str>, Arc<RoleScaler>>,
+    /// SLC-5: children without slice that were told of already.
+    pub told_of: Vec<Arc<str>>,
     /// What is seen of the groups of children, where something depends on it, or why that cannot be said.
     pub observations: BTreeMap<Arc<str>, Result<Observation, String>>,
 }
@@ -54,6 +56,7 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<Snapshot> {
         occupied: occupied(&set, &target, cache),
         scalers: cache.scalers_of(key).cloned().collect(),
         named_scalers: named_scalers(&set, cache),
+        told_of: cache.left_alone(&set.meta.uid).to_vec(),
         observations,
         children,
         target,

@@ -39,6 +39,8 @@ pub struct SetPlan {
     pub plan: Plan,
     /// What `report` goes by; `None` if the pass ends without a status.
     pub(super) basis: Option<Basis>,
+    /// SLC-5: the children without slice to remember as told of, where others were.
+    pub left_alone: Option<Vec<Arc<str>>>,
 }
 
 /// What `report` goes by.
@@ -60,6 +62,7 @@ pub fn plan(snapshot: &Snapshot, now: Timestamp) -> SetPlan {
     let mut pass = Pass {
         snapshot,
         plan: Plan::default(),
+        left_alone: None,
     };
     if pass.is_refused() {
         return pass.without_status();
@@ -89,12 +92,14 @@ pub fn plan(snapshot: &Snapshot, now: Timestamp) -> SetPlan {
             scalers,
             set_step,
         }),
+        left_alone: pass.left_alone,
     }
 }
 
 struct Pass<'a> {
     snapshot: &'a Snapshot,
     plan: Plan,
+    left_alone: Option<Vec<Arc<str>>>,
 }
 
 impl<'a> Pass<'a> {
@@ -106,6 +111,7 @@ impl<'a> Pass<'a> {
         SetPlan {
             plan: self.plan,
             basis: None,
+            left_alone: self.left_alone,
         }
     }
 
@@ -126,9 +132,13 @@ impl<'a> Pass<'a> {
         true
     }
 
-    /// SLC-5.
+    /// SLC-5: once, and again when other children are meant.
     fn tell_of_children_without_slice(&mut self) {
         let names = &self.snapshot.children.without_slice;
+        if *names == self.snapshot.told_of {
+            return;
+        }
+        self.left_alone = Some(names.clone());
         if !names.is_empty() {
             self.plan
                 .notices

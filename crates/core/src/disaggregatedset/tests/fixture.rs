@@ -199,6 +199,7 @@ pub(crate) fn snapshot(set: Ds, children: Vec<Child>) -> Snapshot {
         occupied: Default::default(),
         scalers: Vec::new(),
         named_scalers: Default::default(),
+        told_of: Vec::new(),
         observations: Default::default(),
     }
 }

@@ -236,6 +236,48 @@ fn dsr_slc_5_children_without_slice_are_told_of_and_left() {
 }
 
 #[test]
+fn dsr_slc_5_they_are_told_of_once_and_when_others_are_meant() {
+    let name: Arc<str> = "nginx-disagg-69150551-decode".into();
+    for (told, found, expected, remembered) in [
+        (vec![], vec![], vec![], None),
+        (
+            vec![],
+            vec![name.clone()],
+            vec!["LegacyChildIgnored"],
+            Some(vec![name.clone()]),
+        ),
+        (vec![name.clone()], vec![name.clone()], vec![], None),
+        (
+            vec!["other".into()],
+            vec![name.clone()],
+            vec!["LegacyChildIgnored"],
+            Some(vec![name.clone()]),
+        ),
+        (vec![name.clone()], vec![], vec![], Some(vec![])),
+    ] {
+        let mut seen = snapshot(nginx(json!({}), json!({})), vec![]);
+        seen.told_of = told;
+        seen.children.without_slice = found;
+        let plan = planned(&seen);
+        assert_eq!(reasons(&plan), expected);
+        assert_eq!(plan.left_alone, remembered);
+    }
+}
+
+#[test]
+fn dsr_slc_5_what_was_told_is_remembered_as_long_as_the_set_is_there() {
+    use crate::cache::{Cache, Change};
+    let set = nginx(json!({}), json!({}));
+    let mut cache = Cache::default();
+    cache.apply_disaggregated_sets(Change::Applied(set.clone()));
+    cache.remember_left_alone(set.meta.uid.clone(), vec!["a".into()]);
+    let seen = crate::disaggregatedset::observe(set.key(), &cache).expect("a set");
+    assert_eq!(seen.told_of, ["a".into()]);
+    cache.apply_disaggregated_sets(Change::Deleted(set.clone()));
+    assert!(cache.left_alone(&set.meta.uid).is_empty());
+}
+
+#[test]
 fn dsr_ows_3_a_foreign_object_in_the_way_is_told_and_other_roles_go_on() {
     let set = nginx(json!({}), json!({}));
     let mut seen = snapshot(set, vec![]);
