@@ -180,6 +180,8 @@ pub struct Notice {
     pub action: Action,
     /// Text.
     pub note: Note,
+    /// It tells of one step among many, and must not keep the object from telling how they end (KRS-65).
+    pub is_routine: bool,
 }
 
 impl Notice {
@@ -197,6 +199,7 @@ impl Notice {
             reason,
             action,
             note: note.into(),
+            is_routine: false,
         }
     }
 
@@ -217,6 +220,13 @@ impl Notice {
     #[must_use]
     pub fn related(mut self, related: impl Into<Reference>) -> Self {
         self.related = Some(related.into());
+        self
+    }
+
+    /// One step among many.
+    #[must_use]
+    pub fn routine(mut self) -> Self {
+        self.is_routine = true;
         self
     }
 

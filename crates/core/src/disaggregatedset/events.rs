@@ -45,7 +45,7 @@ pub(super) fn scaling(set: &Ds, child: &Child, replicas: u64) -> Notice {
         child.role(),
         child.name()
     );
-    Notice::normal(set, reason, Action::Update, note)
+    Notice::normal(set, reason, Action::Update, note).routine()
 }
 
 /// PLN-19.
@@ -74,7 +74,7 @@ pub(super) fn availability_fallback(
 /// ROL-11: no step is possible; `why` says what is waited for.
 pub(super) fn drain_blocked(set: &Ds, slice: u32, why: &str) -> Notice {
     let note = format!("Slice {slice}: {why}");
-    Notice::normal(set, "RevisionDrainBlocked", Action::Wait, note)
+    Notice::normal(set, "RevisionDrainBlocked", Action::Wait, note).routine()
 }
 
 /// ROL-2: `found` stands where the intended size of the child should.

@@ -1,7 +1,7 @@
 //! Which events are posted, and when (ORD-115, KRS-65).
 //!
 //! Notices of one object, type and reason that arise within a second become one event. The same event again is an update of its series, at most
-//! once in five minutes. Each object has a small budget of posts. It sends nothing: whoever drives it posts what [`Sink::due`] gives, and never
+//! once in five minutes. Each object has a small budget of posts, a part of which is not for routine. It sends nothing: whoever drives it posts what [`Sink::due`] gives, and never
 //! reports a failure back, since no decision may depend on an event.
 
 mod join;
@@ -20,6 +20,8 @@ pub const SERIES_PERIOD: Duration = Duration::from_secs(300);
 const SERIES_LIFE: Duration = Duration::from_secs(600);
 /// Posts of one object in a row.
 const BURST: u32 = 25;
+/// How many of them routine notices leave to the others.
+const RESERVE: u32 = 5;
 /// Time in which an object earns one more post.
 const EARN_PERIOD: Duration = Duration::from_secs(300);
 /// Notices held at a time.
@@ -60,6 +62,7 @@ type SeriesKey = (Subject, u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Series {
     post: Post,
+    is_routine: bool,
     /// When it was posted last.
     posted: Option<Duration>,
     /// It happened again since then.
@@ -178,6 +181,7 @@ impl Sink {
             *last_id += 1;
             Series {
                 post: post(*last_id, first, note),
+                is_routine: first.is_routine,
                 posted: None,
                 is_news: true,
             }
@@ -200,7 +204,8 @@ impl Sink {
                 earned: now,
             });
         series.is_news = false;
-        if budget.spend(now) {
+        let reserve = if series.is_routine { RESERVE } else { 0 };
+        if budget.spend(now, reserve) {
             series.posted = Some(now);
             return Some(series.post.clone());
         }
@@ -232,12 +237,15 @@ struct Budget {
 }
 
 impl Budget {
-    fn spend(&mut self, now: Duration) -> bool {
+    /// Takes one post, if more than `reserve` are left.
+    fn spend(&mut self, now: Duration, reserve: u32) -> bool {
         let periods = self.periods(now);
         self.posts = self.posts.saturating_add(periods).min(BURST);
         self.earned += EARN_PERIOD.saturating_mul(periods);
-        let may_post = self.posts > 0;
-        self.posts = self.posts.saturating_sub(1);
+        let may_post = self.posts > reserve;
+        if may_post {
+            self.posts -= 1;
+        }
         may_post
     }
 

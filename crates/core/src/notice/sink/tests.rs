@@ -180,6 +180,19 @@ fn krs_65_each_object_has_a_budget_of_posts() {
 }
 
 #[test]
+fn krs_65_routine_leaves_posts_for_how_it_ends() {
+    let mut sink = Sink::default();
+    for index in 0..30 {
+        sink.offer(notice("x", "A", &index.to_string()).routine(), s(index));
+        assert_eq!(sink.due(s(index + 1)).len(), usize::from(index < 20));
+    }
+    for index in 30..36 {
+        sink.offer(notice("x", "B", &index.to_string()), s(index));
+        assert_eq!(sink.due(s(index + 1)).len(), usize::from(index < 35));
+    }
+}
+
+#[test]
 fn krs_65_an_event_that_was_never_created_is_not_updated() {
     let mut sink = Sink::default();
     for index in 0..26 {
