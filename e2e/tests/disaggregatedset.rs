@@ -418,3 +418,18 @@ async fn c04_names_that_no_child_can_have_are_refused() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test]
+async fn every_example_runs() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/disaggregated");
+        bench.kubectl(&["apply", "-f", folder]).await?;
+        for set in ["autoscaled", "divided", "epd", "nginx-disagg", "sliced"] {
+            bench.until_roles_available(set).await?;
+        }
+        let found = bench.world().all(Kind::DisaggregatedSet).count();
+        assert_eq!(found, 5, "one a file");
+        Ok(())
+    })
+    .await
+}

@@ -7,6 +7,7 @@ mod deletion;
 mod disaggregatedset;
 mod disaggregatedset_rollout;
 mod disaggregatedset_scaling;
+mod disaggregatedset_sub_roles;
 mod drift;
 mod foreign;
 mod hash;

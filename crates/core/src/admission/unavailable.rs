@@ -1,7 +1,6 @@
 //! What the API knows but this version does not do yet. It is refused on creation, so that nothing is silently ignored;
 //! the update rules keep it from being added later.
 
-use super::disaggregatedset::Role;
 use super::findings::{Fault, Finding, Findings};
 use super::lws::Subject;
 
@@ -20,16 +19,6 @@ pub(super) fn check_child(subject: &Subject<'_>, findings: &mut Findings) {
         findings.push(refusal(identity.path, "groupIdentity Hash of a role"));
     }
     check_lws(subject, findings);
-}
-
-/// Members of a new or changed role of a DisaggregatedSet.
-pub(super) fn check_role(role: &Role<'_>, findings: &mut Findings) {
-    if role.is_partitioned() {
-        findings.push(refusal(
-            role.field("subRoles").path,
-            "dividing a role into subRoles",
-        ));
-    }
 }
 
 fn refusal(path: String, what: &str) -> Finding {

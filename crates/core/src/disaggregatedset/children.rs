@@ -7,7 +7,16 @@ use std::sync::Arc;
 
 use lws_api::names::{ds_annotation, ds_label};
 
+use super::sub_roles::Counts;
 use crate::model::{Lws, Uid};
+
+/// Annotations that hold how a child is divided.
+const DIVISION: [&str; 4] = [
+    ds_annotation::SUBROLE_REPLICAS,
+    ds_annotation::INITIAL_SUBROLE_REPLICAS,
+    ds_annotation::SUBROLE_PLAN,
+    ds_annotation::SUBROLE_SCALE_PLAN,
+];
 
 /// A LeaderWorkerSet that the DisaggregatedSet controls, in a slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,19 +78,22 @@ impl Child {
     }
 
     /// Issued counts of its sub-roles, if it is divided among any; counts that are unusable read as none.
-    pub fn issued(&self) -> Option<BTreeMap<String, u32>> {
-        counts(self.lws.meta.annotation(ds_annotation::SUBROLE_REPLICAS))
+    pub fn issued(&self) -> Option<Counts> {
+        let annotations = &self.lws.meta.annotations;
+        Counts::parse(annotations.get(ds_annotation::SUBROLE_REPLICAS)?).ok()
+    }
+
+    /// Section 12.2: its groups are divided among sub-roles, or this is not undone yet.
+    pub fn is_divided(&self) -> bool {
+        let annotations = &self.lws.meta.annotations;
+        let mut keys = DIVISION.iter();
+        keys.any(|key| annotations.get(key).is_some())
     }
 
     /// A deletion timestamp is set.
     pub fn is_terminating(&self) -> bool {
         self.lws.meta.is_terminating()
     }
-}
-
-/// API 7.2: counts by sub-role.
-pub(super) fn counts(text: &str) -> Option<BTreeMap<String, u32>> {
-    serde_json::from_str(text).ok()
 }
 
 /// The sets that carry the name of a DisaggregatedSet and are its own.

@@ -64,8 +64,8 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<Snapshot> {
     })
 }
 
-/// Children in slices with several revisions, between which groups are exchanged, and those of partitioned roles. The groups of all others are
-/// summed up by the status of the child.
+/// Children in slices with several revisions, between which groups are exchanged, and those that are or shall be divided among sub-roles. The
+/// groups of all others are summed up by the status of the child.
 fn looked_at<'a>(set: &Ds, children: &'a Children) -> Vec<&'a Child> {
     let mut revisions: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     for child in &children.list {
@@ -82,7 +82,7 @@ fn looked_at<'a>(set: &Ds, children: &'a Children) -> Vec<&'a Child> {
         let is_rolling = revisions
             .get(&child.slice)
             .is_some_and(|revisions| revisions.len() > 1);
-        is_rolling || is_partitioned(child.role())
+        is_rolling || is_partitioned(child.role()) || child.is_divided()
     };
     children.list.iter().filter(is_of_interest).collect()
 }

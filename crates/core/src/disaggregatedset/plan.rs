@@ -3,6 +3,7 @@
 //! Decides from one snapshot; what each slice needs is the business of [`executor`], and the status follows in `report`. Nothing that the set does not
 //! control is written to, and every child is patched at most once in a pass, since each patch names the version that was read.
 
+mod divisions;
 mod patches;
 mod slices;
 
@@ -10,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lws_api::disaggregatedset::Role;
+use lws_api::leaderworkerset::GroupIdentity;
 use serde_json::json;
 
 use self::patches::Patches;
@@ -119,14 +122,21 @@ impl<'a> Pass<'a> {
         self.plan.steps.push(step);
     }
 
-    /// Sub-roles, which only a bypassed webhook lets through. Their groups would serve without belonging to any, so nothing is written.
+    /// API V-15: what only a bypassed webhook lets through. There is no telling which groups of such a role would stay, so nothing is written.
     fn is_refused(&mut self) -> bool {
-        let mut roles = self.set().spec.roles.iter();
-        let Some(role) = roles.find(|role| role.is_partitioned()) else {
+        let is_hash = |role: &&Role| {
+            let spec = role.spec.as_ref();
+            spec.is_some_and(|spec| spec.group_identity() == GroupIdentity::Hash)
+        };
+        let roles = self.set().spec.roles.iter();
+        let Some(role) = roles.filter(is_hash).find(|role| role.is_partitioned()) else {
             return false;
         };
         self.plan.errors.push(PlanError {
-            message: format!("role {}: subRoles are not available", role.name),
+            message: format!(
+                "role {}: groupIdentity Hash is not supported together with subRoles",
+                role.name
+            ),
             retry_after: Some(FOREIGN_WAIT),
         });
         true

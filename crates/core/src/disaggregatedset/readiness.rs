@@ -22,7 +22,7 @@ pub struct Group {
     pub ordinal: Option<u32>,
     /// RDY-3: all of its pods are there, Running and Ready.
     pub is_ready: bool,
-    /// RDY-5: nothing of it is on its way out, and its worker set has been taken up.
+    /// RDY-5: nothing of it is on its way out, no issued reduction takes it, and its worker set has been taken up.
     pub is_staying: bool,
 }
 
@@ -32,13 +32,17 @@ impl Group {
         std::iter::once(&self.leader).chain(&self.workers)
     }
 
+    /// SRL-4: all pods of the group say the same about its sub-role.
+    pub fn is_coherent(&self) -> bool {
+        let label = self.leader.meta.label(ds_label::SUBROLE);
+        self.pods()
+            .all(|pod| pod.meta.label(ds_label::SUBROLE) == label)
+    }
+
     /// SRL-4: the sub-role that all pods of the group belong to.
     pub fn sub_role(&self) -> Option<&str> {
         let label = self.leader.meta.label(ds_label::SUBROLE);
-        let is_one = self
-            .pods()
-            .all(|pod| pod.meta.label(ds_label::SUBROLE) == label);
-        (!label.is_empty() && is_one).then_some(label)
+        (!label.is_empty() && self.is_coherent()).then_some(label)
     }
 }
 
@@ -56,24 +60,17 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// RDY-4: Ready groups that `counts`.
-    pub fn raw(&self, counts: impl Fn(&Group) -> bool) -> u32 {
-        count(
-            self.groups
-                .iter()
-                .filter(|group| group.is_ready && counts(group)),
-        )
+    /// RDY-4: Ready groups.
+    pub fn raw(&self) -> u32 {
+        count(self.groups.iter().filter(|group| group.is_ready))
     }
 
-    /// RDY-5: Ready groups that `counts` and that no issued reduction takes.
-    pub fn committed(&self, counts: impl Fn(&Group) -> bool) -> u32 {
+    /// RDY-5: Ready groups that no issued reduction takes.
+    pub fn committed(&self) -> u32 {
         if !self.is_acknowledged {
             return 0;
         }
-        let stays = |group: &&Group| {
-            let is_below = group.ordinal.is_some_and(|ordinal| ordinal < self.replicas);
-            group.is_ready && group.is_staying && is_below && counts(group)
-        };
+        let stays = |group: &&Group| group.is_ready && group.is_staying;
         count(self.groups.iter().filter(stays)).min(self.replicas)
     }
 }
@@ -100,7 +97,7 @@ pub fn observe(child: &Lws, cache: &Cache) -> Result<Observation, String> {
     let groups: Vec<Group> = cache
         .leaders_of(child.key())
         .filter(|leader| leader.meta.is_controlled_by(&leader_set.meta.uid))
-        .map(|leader| group(leader, child, cache))
+        .map(|leader| group(leader, child, replicas, cache))
         .collect::<Result<_, _>>()?;
     let waiting = groups
         .iter()
@@ -126,7 +123,7 @@ fn has_observed(set: &StatefulSet) -> bool {
     set.status.observed_generation >= set.meta.generation
 }
 
-fn group(leader: &Arc<Pod>, child: &Lws, cache: &Cache) -> Result<Group, String> {
+fn group(leader: &Arc<Pod>, child: &Lws, replicas: u32, cache: &Cache) -> Result<Group, String> {
     let size: u32 = leader
         .meta
         .annotation(annotation::SIZE)
@@ -157,13 +154,15 @@ fn group(leader: &Arc<Pod>, child: &Lws, cache: &Cache) -> Result<Group, String>
     let is_ready = is_whole
         && set_holds(&|set| u32::try_from(set.replicas) == Ok(size - 1) && set.is_ready())
         && all(&Pod::is_running_and_ready);
-    let is_staying = all(&|pod| !pod.meta.is_terminating())
+    let ordinal = ordinal(&key.name, &child.key().name);
+    let is_staying = ordinal.is_some_and(|ordinal| ordinal < replicas)
+        && all(&|pod| !pod.meta.is_terminating())
         && set_holds(&|set| !set.meta.is_terminating() && has_observed(set))
         && leader.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED) != "true";
     Ok(Group {
         leader: leader.clone(),
         workers,
-        ordinal: ordinal(&key.name, &child.key().name),
+        ordinal,
         is_ready,
         is_staying,
     })

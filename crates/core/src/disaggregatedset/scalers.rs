@@ -8,6 +8,7 @@ use std::sync::Arc;
 use lws_api::disaggregatedset::{Role, ScalingMode};
 
 use super::children::{Child, Children};
+use super::sub_roles::Counts;
 use super::targets::{LeafKey, external_leaves};
 use crate::build::role_scaler::name;
 use crate::model::{Ds, RoleScaler};
@@ -103,12 +104,10 @@ fn current_size(of_role: &[&Child], revision: &str) -> Option<u32> {
 
 /// Static sub-roles take their share of a running role first, in spec order; the first external one gets the rest.
 fn seed_of_part(role: &Role, of_role: &[&Child], revision: &str, sub_role: &str) -> u32 {
-    let issued: Vec<BTreeMap<String, u32>> =
-        of_role.iter().filter_map(|child| child.issued()).collect();
+    let issued: Vec<Counts> = of_role.iter().filter_map(|child| child.issued()).collect();
     if !issued.is_empty() {
-        return sum(issued
-            .iter()
-            .filter_map(|counts| counts.get(sub_role).copied()));
+        let counts = issued.iter().map(|counts| counts.get(sub_role));
+        return sum(counts.map(|count| u32::try_from(count).unwrap_or(u32::MAX)));
     }
     let Some(size) = current_size(of_role, revision) else {
         return 1;

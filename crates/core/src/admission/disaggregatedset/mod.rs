@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use lws_api::names::ds_label;
 use serde_json::{Value, json};
 
-pub(super) use self::role::Role;
+use self::role::Role;
 use super::findings::{Fault, Finding, Findings};
 use super::json::Json;
 use super::lws::{self, Field, RoleContext, Subject};
@@ -34,12 +34,6 @@ pub fn validate(new: &Value, old: Option<&Value>, environment: &Environment) -> 
         return findings;
     }
     check_rules(new, old, environment, &mut findings);
-    for role in roles(set) {
-        let before = old.and_then(|old| role::find(old, role.name()));
-        if before.is_none_or(|before| before.at("subRoles") != role.json().at("subRoles")) {
-            unavailable::check_role(&role, &mut findings);
-        }
-    }
     findings
 }
 

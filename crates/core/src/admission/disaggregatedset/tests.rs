@@ -627,23 +627,6 @@ fn ds_v_updates_that_are_never_held_up() {
 }
 
 #[test]
-fn ds_unavailable_sub_roles_are_refused_when_they_come() {
-    let parted = role(children(json!([{"name": "a"}])));
-    let found = validate(&parted, None, &native()).to_string();
-    assert_eq!(
-        found,
-        "spec.roles[0].subRoles: Forbidden: dividing a role into subRoles is not available in this version of lws"
-    );
-    let mut more = parted.clone();
-    more["spec"]["slices"] = json!(2);
-    assert!(update(&parted, &more).is_empty());
-    assert_eq!(
-        update(&role(json!({})), &parted),
-        ["spec.roles[0].subRoles: Forbidden"]
-    );
-}
-
-#[test]
 fn ds_unavailable_hash_children_are_refused_when_they_come() {
     let hash = role(json!({"spec": {"groupIdentity": "Hash"}}));
     let found = validate(&hash, None, &native()).to_string();

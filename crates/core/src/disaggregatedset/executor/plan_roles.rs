@@ -41,20 +41,29 @@ pub(super) fn plan_roles<'a>(slice: &Slice, revisions: &Revisions<'a>) -> Vec<Pl
             let gone = sub_roles(revisions, &role.role).into_iter();
             let gone = gone.filter(|name| !known.contains(name));
             roles.extend(gone.map(|name| PlanRole::gone(&role.role, Some(name), target)));
+            if has_undivided(revisions, &role.role) {
+                roles.push(PlanRole::gone(&role.role, None, None));
+            }
         }
     }
     let known: BTreeSet<&Arc<str>> = slice.roles.iter().map(|role| &role.role).collect();
     let old = revisions.old.iter().flat_map(|old| old.by_role.keys());
     let gone: BTreeSet<&Arc<str>> = old.copied().filter(|role| !known.contains(role)).collect();
     for role in gone {
-        let shares = sub_roles(revisions, role);
-        if shares.is_empty() {
+        if has_undivided(revisions, role) {
             roles.push(PlanRole::gone(role, None, None));
         }
-        let shares = shares.into_iter();
+        let shares = sub_roles(revisions, role).into_iter();
         roles.extend(shares.map(|name| PlanRole::gone(role, Some(name), None)));
     }
     roles
+}
+
+/// Whether an old child of a role is not divided: its groups are none of any sub-role, and go as those of a role of their own.
+fn has_undivided(revisions: &Revisions<'_>, role: &Arc<str>) -> bool {
+    let old = revisions.old.iter();
+    let mut children = old.filter_map(|old| old.by_role.get(role));
+    children.any(|child| child.routing.is_none())
 }
 
 /// Sub-roles that the children of a role have groups of.
@@ -139,27 +148,30 @@ impl Child {
 
     /// Wanted groups.
     pub(super) fn spec_of(&self, sub_role: Option<&Arc<str>>) -> u64 {
-        match sub_role {
-            Some(name) => self.issued().map_or(0, |counts| counts.get(name)),
-            None => self.spec,
+        match (sub_role, self.issued()) {
+            (Some(name), Some(counts)) => counts.get(name),
+            (None, None) => self.spec,
+            (Some(_), None) | (None, Some(_)) => 0,
         }
     }
 
     /// The baseline.
     fn initial_of(&self, sub_role: Option<&Arc<str>>) -> u64 {
-        let Some(name) = sub_role else {
-            return self.initial.unwrap_or(self.spec);
-        };
         let baseline = self.divided().and_then(|routing| routing.baseline.as_ref());
-        baseline.map_or(0, |counts| counts.get(name))
+        match (sub_role, baseline) {
+            (Some(name), Some(counts)) => counts.get(name),
+            (None, None) => self.initial.unwrap_or(self.spec),
+            (Some(_), None) | (None, Some(_)) => 0,
+        }
     }
 
     /// Wanted and Ready groups; `None` while the observation is pending.
     fn groups_of(&self, sub_role: Option<&Arc<str>>) -> Option<Groups> {
         let ready = self.ready?;
-        let (raw, committed) = match sub_role {
-            Some(name) => self.divided().map_or((0, 0), |routing| routing.ready(name)),
-            None => (ready.raw, ready.committed),
+        let (raw, committed) = match (sub_role, self.divided()) {
+            (Some(name), Some(routing)) => routing.ready(name),
+            (None, None) => (ready.raw, ready.committed),
+            (Some(_), None) | (None, Some(_)) => (0, 0),
         };
         let spec = self.spec_of(sub_role);
         Some(Groups {

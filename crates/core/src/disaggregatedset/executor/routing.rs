@@ -19,6 +19,8 @@ pub(super) enum Routed {
 pub(super) fn route(child: &Child, ask: &Ask, is_told: bool) -> Routed {
     let synced = match &child.routing {
         None => return Routed::Undivided,
+        // RDY-2: how the groups are labelled is not known.
+        Some(_) if child.ready.is_none() => return Routed::Waits(None),
         Some(Ok(routing)) => sync(routing, ask),
         Some(Err(error)) => Err(*error),
     };

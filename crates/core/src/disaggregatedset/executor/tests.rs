@@ -679,6 +679,41 @@ fn dsr_srl_18_a_role_that_is_no_longer_partitioned_loses_its_labels_before_it_is
 }
 
 #[test]
+fn dsr_srl_5_groups_that_cannot_be_divided_drain_as_a_role_of_their_own() {
+    for is_current in [true, false] {
+        let roles: &[(&str, u64)] = if is_current {
+            &[("a", 3), ("b", 2)]
+        } else {
+            &[("b", 2)]
+        };
+        let hash = child("1", "a", 3, 3);
+        let mut slice = slice("2", roles, vec![hash, child("1", "b", 2, 2)]);
+        if is_current {
+            slice = slice.divided("a", &[("x", 2), ("y", 1)]);
+        }
+        assert_eq!(settle(&mut slice), [Event::Started, Event::Completed]);
+        let mut names: Vec<&str> = slice.children.iter().map(|child| &*child.name).collect();
+        names.sort();
+        let expected: &[&str] = if is_current {
+            &["2-a", "2-b"]
+        } else {
+            &["2-b"]
+        };
+        assert_eq!(names, expected);
+    }
+}
+
+#[test]
+fn dsr_rdy_2_a_division_waits_while_the_groups_are_out_of_sight() {
+    let mut slice = slice("1", &[("a", 3)], Vec::new()).divided("a", &[("x", 2), ("y", 1)]);
+    settle(&mut slice);
+    slice.child("1-a").ready = None;
+    slice.roles[0].leaves[0].replicas = 5;
+    let asked = pass(&slice);
+    assert_eq!((asked.acts, asked.is_unfinished), (vec![], true));
+}
+
+#[test]
 fn dsr_12_2_nothing_is_planned_for_a_child_with_unusable_counts() {
     let mut slice = slice("1", &[("a", 3)], Vec::new()).divided("a", &[("x", 3)]);
     settle(&mut slice);

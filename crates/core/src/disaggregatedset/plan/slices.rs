@@ -88,12 +88,12 @@ impl<'a> Pass<'a> {
             spec: child.replicas().into(),
             initial: child.initial_replicas().map(Into::into),
             ready: observation.map(|seen| Ready {
-                raw: seen.raw(|_| true).into(),
-                committed: seen.committed(|_| true).into(),
+                raw: seen.raw().into(),
+                committed: seen.committed().into(),
             }),
             has_unschedulable_pod: waits
                 .is_some_and(|since| now.duration_since(since) >= UNSCHEDULABLE),
-            routing: None,
+            routing: self.routing(child),
         }
     }
 
@@ -146,8 +146,15 @@ impl<'a> Pass<'a> {
                     self.update(child, initial, replicas, slice);
                 }
             }
-            // Only children with a routing are asked for it, and sub-roles are refused before.
-            Act::Route { .. } => {}
+            Act::Route {
+                child,
+                step,
+                is_told,
+            } => {
+                if let Some(child) = slice.by_name.get(&child).copied() {
+                    self.divide(child, &step, is_told, slice);
+                }
+            }
             Act::Delete { child } => {
                 if let Some(child) = slice
                     .by_name
@@ -208,11 +215,7 @@ impl<'a> Pass<'a> {
         replicas: Option<Scale>,
         slice: &mut SlicePlan<'a, '_>,
     ) {
-        let why = if replicas.is_some_and(|scale| scale.is_told) {
-            Why::ChildRolled
-        } else {
-            Why::ChildDiffers
-        };
+        let why = why(replicas);
         if let Some(initial) = initial {
             slice.patches.annotate(
                 child,
@@ -221,7 +224,14 @@ impl<'a> Pass<'a> {
                 why,
             );
         }
-        let Some(scale) = replicas else { return };
+        if let Some(scale) = replicas {
+            self.scale(child, scale, slice);
+        }
+    }
+
+    /// OWS-4, EVT-1.
+    pub(super) fn scale(&self, child: &'a Child, scale: Scale, slice: &mut SlicePlan<'a, '_>) {
+        let why = why(Some(scale));
         slice
             .patches
             .merge(child, &json!({"spec": {"replicas": scale.to}}), why);
@@ -265,13 +275,13 @@ impl<'a> Pass<'a> {
 }
 
 /// What is planned for one slice.
-struct SlicePlan<'a, 'b> {
+pub(super) struct SlicePlan<'a, 'b> {
     slice: u32,
     targets: &'b [RoleTarget],
     by_name: BTreeMap<Arc<str>, &'a Child>,
-    patches: Patches<'a>,
-    /// Creations and deletions.
-    others: Vec<Step>,
+    pub patches: Patches<'a>,
+    /// Creations, deletions and labels of pods.
+    pub others: Vec<Step>,
 }
 
 impl SlicePlan<'_, '_> {
@@ -285,6 +295,14 @@ impl SlicePlan<'_, '_> {
             .find(|role| role.name == name)?;
         let target = self.targets.iter().find(|target| *target.role == *name)?;
         Some((role, target.replicas))
+    }
+}
+
+fn why(replicas: Option<Scale>) -> Why {
+    if replicas.is_some_and(|scale| scale.is_told) {
+        Why::ChildRolled
+    } else {
+        Why::ChildDiffers
     }
 }
 

@@ -4,7 +4,9 @@
 //! (API V-15).
 
 mod counts;
+mod routing;
 mod sync;
 
 pub use counts::{Counts, CountsError, fit, stick};
-pub use sync::{Ask, Move, RoutedGroup, Routing, Synced, Write, sync};
+pub use routing::{RoutedGroup, Routing};
+pub use sync::{Ask, Move, Synced, Write, sync};

@@ -3,54 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Counts, CountsError, fit, stick};
-
-/// A child set, as far as its division goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Routing {
-    /// Its wanted groups.
-    pub spec: u64,
-    /// Annotation `initial-replicas`; `None` when missing or invalid.
-    pub initial: Option<u64>,
-    /// Annotation `subrole-replicas`: groups issued to each sub-role.
-    pub issued: Option<Counts>,
-    /// Annotation `initial-subrole-replicas`.
-    pub baseline: Option<Counts>,
-    /// Annotation `subrole-plan`, or the older `subrole-scale-plan`: an accepted reduction that is not done yet.
-    pub plan: Option<Counts>,
-    /// Ordinal of the first group.
-    pub start: u64,
-    /// The set and its leader workload have taken up the wanted groups.
-    pub is_observed: bool,
-    /// The groups, by ordinal.
-    pub groups: BTreeMap<u64, RoutedGroup>,
-}
-
-/// A group of a divided set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RoutedGroup {
-    /// The label of its leader, which is authoritative (SRL-14).
-    pub sub_role: Option<Arc<str>>,
-    /// All of its pods have the label of the leader.
-    pub is_coherent: bool,
-    /// RDY-3.
-    pub is_ready: bool,
-    /// RDY-5: it is committed, if it is Ready.
-    pub is_staying: bool,
-}
-
-impl Routing {
-    /// SRL-4: Ready groups of a sub-role, all of them and those that stay.
-    pub fn ready(&self, sub_role: &str) -> (u64, u64) {
-        let groups = self.groups.values();
-        let of_it = groups.filter(|group| {
-            group.is_coherent && group.is_ready && group.sub_role.as_deref() == Some(sub_role)
-        });
-        of_it.fold((0, 0), |(raw, committed), group| {
-            (raw + 1, committed + u64::from(group.is_staying))
-        })
-    }
-}
+use super::{Counts, CountsError, RoutedGroup, Routing, fit, stick};
 
 /// What is wanted of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +175,7 @@ impl<'a> Division<'a> {
     fn new(routing: &'a Routing, counts: &Counts) -> Self {
         let ends = counts.ends_division();
         let survivors = routing.spec.min(counts.sum());
-        let ordinals = routing.start..routing.start + survivors;
+        let ordinals = 0..survivors;
         let group = |ordinal| routing.groups.get(&ordinal);
         let is_healthy = ordinals
             .clone()

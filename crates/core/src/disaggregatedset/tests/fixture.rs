@@ -14,7 +14,7 @@ use crate::disaggregatedset::Snapshot;
 use crate::disaggregatedset::children::{Child, Children};
 use crate::disaggregatedset::readiness::Group;
 use crate::disaggregatedset::revision::Target;
-use crate::model::{Ds, Lws, RoleScaler};
+use crate::model::{Ds, Lws, Pod, RoleScaler};
 
 /// A DisaggregatedSet whose revisions are of our making.
 pub(crate) fn ds(name: &str, spec: Value) -> Ds {
@@ -206,11 +206,31 @@ pub(crate) fn snapshot(set: Ds, children: Vec<Child>) -> Snapshot {
 
 /// A Ready group of size 1.
 pub(crate) fn ready_group(ordinal: u32) -> Group {
-    let pod = json!({"metadata": {"namespace": "ns", "name": format!("x-{ordinal}")}});
-    let pod: k8s_openapi::api::core::v1::Pod = serde_json::from_value(pod).expect("a pod");
+    labelled_group("x", ordinal, &[""])
+}
+
+/// A Ready group of the set `set` with one pod per sub-role label, the leader first; an empty label is none.
+pub(crate) fn labelled_group(set: &str, ordinal: u32, labels: &[&str]) -> Group {
+    let leader = format!("{set}-{ordinal}");
+    let pods = labels.iter().enumerate().map(|(index, label)| {
+        let name = if index == 0 {
+            leader.clone()
+        } else {
+            format!("{leader}-{index}")
+        };
+        let mut object = json!({"metadata": {
+            "namespace": "ns", "name": name, "uid": format!("{name}-uid"), "resourceVersion": "4", "labels": {},
+        }});
+        if !label.is_empty() {
+            object["metadata"]["labels"][ds_label::SUBROLE] = json!(label);
+        }
+        let pod: k8s_openapi::api::core::v1::Pod = serde_json::from_value(object).expect("a pod");
+        Arc::new(Pod::from(pod))
+    });
+    let mut pods = pods.collect::<Vec<_>>().into_iter();
     Group {
-        leader: Arc::new(pod.into()),
-        workers: Vec::new(),
+        leader: pods.next().expect("a leader"),
+        workers: pods.collect(),
         ordinal: Some(ordinal),
         is_ready: true,
         is_staying: true,

@@ -25,7 +25,7 @@ fn planned(seen: &Snapshot) -> SetPlan {
 }
 
 /// Verb, kind and name of each step.
-fn verbs(steps: &[Step]) -> Vec<String> {
+pub(super) fn verbs(steps: &[Step]) -> Vec<String> {
     let verb = |step: &Step| {
         let verb = match &step.intent {
             Intent::Create { .. } => "create",
@@ -40,7 +40,7 @@ fn verbs(steps: &[Step]) -> Vec<String> {
     steps.iter().map(verb).collect()
 }
 
-fn body(step: &Step) -> &Value {
+pub(super) fn body(step: &Step) -> &Value {
     match &step.intent {
         Intent::Create { body, .. } | Intent::Apply { body, .. } => body,
         Intent::Patch { body, .. } => body,
@@ -49,7 +49,7 @@ fn body(step: &Step) -> &Value {
     }
 }
 
-fn reasons(plan: &SetPlan) -> Vec<&'static str> {
+pub(super) fn reasons(plan: &SetPlan) -> Vec<&'static str> {
     plan.plan
         .notices
         .iter()
