@@ -240,3 +240,92 @@ fn dsr_10_7_only_an_advancing_target_gives_up_what_is_too_much() {
     };
     advancing.gives(Kind::Ordinary, "0/0", "4/4");
 }
+
+#[test]
+fn dsr_pln_17_a_drain_that_the_window_makes_unsafe_is_left_out() {
+    // Under AdvanceRollout what is above the ceiling may leave the window, but not where the target's Ready groups are about to go.
+    Seen {
+        policy: DuringRollout::AdvanceRollout,
+        baseline: "2/0",
+        budgets: vec![(2, 0), (0, 1)],
+        ..seen("1/2", (0, 1), ready("2/0"), ("1/1", "1/1", "0/0"))
+    }
+    .gives(Kind::Ordinary, "2/0", "1/2");
+}
+
+#[test]
+fn dsr_pln_19_only_a_ready_target_is_carried_over_the_budget() {
+    let at = |committed| Seen {
+        policy: DuringRollout::AdvanceRollout,
+        baseline: "2",
+        ..seen("2", (0, 1), ready("1"), ("1", "1", committed))
+    };
+    at("0").is_blocked();
+    at("1").gives(Kind::Ordinary, "0", "1");
+}
+
+#[test]
+fn dsr_pln_22_a_shrinking_target_keeps_a_group_of_each_role_and_what_serves() {
+    Seen {
+        policy: DuringRollout::AdvanceRollout,
+        baseline: "0/4",
+        budgets: vec![(0, 2), (1, 0)],
+        ..seen(
+            "1/1",
+            (1, 0),
+            ("0/2", "0/2", "0/1"),
+            some_ready("0/2", "0/0"),
+        )
+    }
+    .gives(Kind::Ordinary, "0/2", "1/1");
+    Seen {
+        policy: DuringRollout::AdvanceRollout,
+        ..seen("1", (1, 0), ready("0"), some_ready("3", "2"))
+    }
+    .gives(Kind::Ordinary, "0", "2");
+}
+
+/// Adds an older revision.
+fn beside(
+    newest: &Seen,
+    baseline: &'static str,
+    old: (&'static str, &'static str, &'static str),
+) -> Rollout {
+    let mut rollout = newest.rollout();
+    let older = Seen {
+        baseline,
+        old,
+        ..newest.clone()
+    };
+    rollout.old.extend(older.rollout().old);
+    rollout
+}
+
+/// Position of the active revision, its next counts and those of the target.
+fn chosen(rollout: &Rollout) -> (Option<usize>, Vec<u64>, Vec<u64>) {
+    let Decision::Step(step) = decide(rollout) else {
+        panic!("no step");
+    };
+    assert_eq!(check(rollout, &step), Ok(()));
+    (step.active, step.old, step.target)
+}
+
+#[test]
+fn dsr_rol_9_a_revision_without_ready_groups_goes_before_newer_ones() {
+    let newest = seen("4", (1, 0), ready("2"), ready("1"));
+    let unready = beside(&newest, "4", some_ready("2", "0"));
+    assert_eq!(chosen(&unready), (Some(1), vec![0], vec![1]));
+    let both_ready = beside(&newest, "4", ready("2"));
+    assert_eq!(chosen(&both_ready), (Some(0), vec![1], vec![1]));
+}
+
+#[test]
+fn dsr_rol_11_a_step_that_only_shrinks_the_target_comes_after_every_drain() {
+    let newest = Seen {
+        policy: DuringRollout::AdvanceRollout,
+        baseline: "2/1",
+        ..seen("2/0", (1, 1), some_ready("2/1", "1/0"), ready("0/1"))
+    };
+    let rollout = beside(&newest, "1/3", some_ready("1/0", "1/0"));
+    assert_eq!(chosen(&rollout), (Some(1), vec![0, 0], vec![0, 1]));
+}
