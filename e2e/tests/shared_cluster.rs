@@ -5,6 +5,7 @@ mod autoscaling;
 mod create;
 mod deletion;
 mod disaggregatedset;
+mod disaggregatedset_refusal;
 mod disaggregatedset_rollout;
 mod disaggregatedset_scaling;
 mod disaggregatedset_sub_roles;
