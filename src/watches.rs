@@ -32,7 +32,7 @@ use crate::store::Store;
 pub enum Watched {
     /// One of the kinds that are written too.
     Written(Kind),
-    /// ReplicaSets between leader Deployments and leaders, of which only metadata is read.
+    /// ReplicaSets between leader Deployments and leaders, which nobody of us writes.
     ReplicaSet,
     /// Nodes, of which only metadata is read.
     Node,
@@ -151,7 +151,7 @@ pub fn start(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<
     watches.add(
         Watched::ReplicaSet,
         ours(),
-        replica_set,
+        kept::<apps::ReplicaSet, _>,
         ReplicaSet::key,
         Cache::apply_replica_sets,
     );
@@ -192,10 +192,6 @@ fn kept<K, T: From<K>>(object: K) -> Result<T, Unreadable> {
 
 fn node(node: PartialObjectMeta<core::Node>) -> Result<Node, Unreadable> {
     Ok(Node::new(&node.metadata))
-}
-
-fn replica_set(set: PartialObjectMeta<apps::ReplicaSet>) -> Result<ReplicaSet, Unreadable> {
-    Ok(ReplicaSet::new(&set.metadata))
 }
 
 struct Watches<'a> {

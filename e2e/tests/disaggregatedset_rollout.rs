@@ -140,10 +140,15 @@ async fn a_rollout_of_6_and_14_keeps_the_bounds_of_both_roles() -> Result<()> {
         }
         bench
             .until("the events are told", |world| {
-                // So many steps exceed what may be told of one object (KRS-65), the end included.
-                ["RollingUpdateStarted", "ScalingUp", "ScalingDown"]
-                    .iter()
-                    .all(|reason| world.has_event("Normal", reason, ""))
+                // So many steps exceed what may be told of one object (KRS-65), but not the end.
+                [
+                    "RollingUpdateStarted",
+                    "ScalingUp",
+                    "ScalingDown",
+                    "RollingUpdateCompleted",
+                ]
+                .iter()
+                .all(|reason| world.has_event("Normal", reason, ""))
             })
             .await
     })
@@ -160,6 +165,56 @@ async fn c32_with_surge_no_ready_group_is_lost() -> Result<()> {
         until_rolled(bench, "pd", 180).await?;
         check(&bench.world(), mark, &[("prefill", 4), ("decode", 2)], 1, 0);
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn roles_with_hash_identity_roll_and_scale_in_step() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        let sizes = [("prefill", 3), ("decode", 2)];
+        let ordinal = Roles::new("pd", &sizes)
+            .budget("prefill", json!(1), json!(0))
+            .budget("decode", json!(1), json!(0));
+        let hash = |set: Roles| set.role("prefill", json!({"spec": {"groupIdentity": "Hash"}}));
+        bench.create(ordinal.clone()).await?;
+        bench.until_roles_available("pd").await?;
+        bench.settled().await?;
+        let is_hash = |world: &World| {
+            let children = world.children_of_role("pd", "prefill");
+            !children.is_empty()
+                && children
+                    .iter()
+                    .all(|child| world.has(Kind::Deployment, child.name()))
+        };
+        for set in [hash(ordinal.clone()), hash(ordinal).image(IMAGE)] {
+            let mark = bench.mark();
+            let old: Vec<String> = bench
+                .world()
+                .child_names("pd")
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
+            bench.replace_roles(set).await?;
+            bench
+                .until("both roles are new", |world| {
+                    let names = world.child_names("pd");
+                    let is_new = |name: &&str| !old.iter().any(|old| old == name);
+                    names.iter().all(is_new) && is_hash(world) && world.are_roles_available("pd")
+                })
+                .await?;
+            check(&bench.world(), mark, &sizes, 1, 0);
+        }
+        let fewer = json!({"spec": {"replicas": 1}});
+        let smaller = hash(Roles::new("pd", &sizes))
+            .role("prefill", fewer)
+            .image(IMAGE);
+        bench.replace_roles(smaller).await?;
+        bench
+            .until("one group is left", |world| {
+                world.are_roles_available("pd") && world.role_status("pd", "prefill") == [1; 4]
+            })
+            .await
     })
     .await
 }

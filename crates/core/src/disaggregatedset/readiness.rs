@@ -3,11 +3,14 @@
 //! Judged from cached objects alone, and by owner UIDs, never by labels. A reduction that the leader workload has not taken up yet leaves nothing that
 //! can be relied on: which groups it will take is not known before.
 
+mod workload;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use lws_api::names::{annotation, ds_label};
 
+use self::workload::Workload;
 use crate::cache::Cache;
 use crate::model::{Lws, Phase, Pod, StatefulSet};
 
@@ -18,7 +21,7 @@ pub struct Group {
     pub leader: Arc<Pod>,
     /// Pods of its worker set, by name.
     pub workers: Vec<Arc<Pod>>,
-    /// Position of the group, from the leader's name.
+    /// Position of a group with Ordinal identity, from the leader's name.
     pub ordinal: Option<u32>,
     /// RDY-3: all of its pods are there, Running and Ready.
     pub is_ready: bool,
@@ -85,45 +88,38 @@ fn count<T>(items: impl Iterator<Item = T>) -> u32 {
 /// A leader that does not say how large its group is.
 pub fn observe(child: &Lws, cache: &Cache) -> Result<Observation, String> {
     let replicas = u32::try_from(child.spec.replicas()).unwrap_or_default();
-    let leader_set = cache
-        .stateful_set(child.key())
-        .filter(|set| set.meta.is_controlled_by(&child.meta.uid));
-    let Some(leader_set) = leader_set else {
+    let Some(workload) = Workload::of(child, cache) else {
         return Ok(Observation {
             replicas,
             ..Observation::default()
         });
     };
-    let groups: Vec<Group> = cache
+    let mut groups: Vec<Group> = cache
         .leaders_of(child.key())
-        .filter(|leader| leader.meta.is_controlled_by(&leader_set.meta.uid))
-        .map(|leader| group(leader, child, replicas, cache))
+        .filter(|leader| workload.controls(leader))
+        .map(|leader| group(leader, child, cache))
         .collect::<Result<_, _>>()?;
+    workload.mark_leaving(&mut groups, replicas);
     let waiting = groups
         .iter()
         .flat_map(Group::pods)
         .filter_map(|pod| waits_since(pod));
+    let is_acknowledged = !child.meta.is_terminating()
+        && child.status.observed_generation >= child.meta.generation
+        && workload.has_taken_up(replicas);
     Ok(Observation {
-        is_acknowledged: is_acknowledged(child, leader_set, replicas),
+        is_acknowledged,
         unschedulable_since: waiting.min(),
         groups,
         replicas,
     })
 }
 
-fn is_acknowledged(child: &Lws, leader_set: &StatefulSet, replicas: u32) -> bool {
-    !child.meta.is_terminating()
-        && child.status.observed_generation >= child.meta.generation
-        && !leader_set.meta.is_terminating()
-        && u32::try_from(leader_set.replicas) == Ok(replicas)
-        && has_observed(leader_set)
-}
-
 fn has_observed(set: &StatefulSet) -> bool {
     set.status.observed_generation >= set.meta.generation
 }
 
-fn group(leader: &Arc<Pod>, child: &Lws, replicas: u32, cache: &Cache) -> Result<Group, String> {
+fn group(leader: &Arc<Pod>, child: &Lws, cache: &Cache) -> Result<Group, String> {
     let size: u32 = leader
         .meta
         .annotation(annotation::SIZE)
@@ -154,15 +150,13 @@ fn group(leader: &Arc<Pod>, child: &Lws, replicas: u32, cache: &Cache) -> Result
     let is_ready = is_whole
         && set_holds(&|set| u32::try_from(set.replicas) == Ok(size - 1) && set.is_ready())
         && all(&Pod::is_running_and_ready);
-    let ordinal = ordinal(&key.name, &child.key().name);
-    let is_staying = ordinal.is_some_and(|ordinal| ordinal < replicas)
-        && all(&|pod| !pod.meta.is_terminating())
+    let is_staying = all(&|pod| !pod.meta.is_terminating())
         && set_holds(&|set| !set.meta.is_terminating() && has_observed(set))
         && leader.meta.annotation(annotation::RESTART_BUDGET_EXHAUSTED) != "true";
     Ok(Group {
         leader: leader.clone(),
         workers,
-        ordinal,
+        ordinal: ordinal(&key.name, &child.key().name),
         is_ready,
         is_staying,
     })

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1 as apps;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::stored::{is_unclaimed, match_labels, metadata_hash};
 use super::{Meta, ObjectKey, Pairs};
@@ -17,6 +16,8 @@ pub struct Deployment {
     pub metadata_hash: u64,
     /// Fields that our POST wrote are not yet part of our apply (KRS-54).
     pub is_unclaimed: bool,
+    /// Wanted leaders (RDY-5).
+    pub replicas: i32,
     /// `spec.selector.matchLabels`, or nothing when the selector has expressions.
     pub selector: Option<BTreeMap<String, String>>,
     /// Annotations of ours in the pod template.
@@ -54,6 +55,7 @@ impl From<apps::Deployment> for Deployment {
             meta: Meta::ours(&metadata),
             metadata_hash: metadata_hash(&metadata),
             is_unclaimed: is_unclaimed(metadata.managed_fields.as_ref()),
+            replicas: deployment.spec.replicas.unwrap_or(1),
             selector: match_labels(deployment.spec.selector),
             template_annotations: Pairs::ours(template.annotations.as_ref()),
             status: DeploymentStatus {
@@ -66,24 +68,32 @@ impl From<apps::Deployment> for Deployment {
     }
 }
 
-/// What the controllers read of a ReplicaSet: whose it is.
+/// What the controllers read of a ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaSet {
     /// Metadata; labels and annotations of ours only.
     pub meta: Meta,
+    /// Wanted leaders (RDY-5).
+    pub replicas: i32,
+    /// Generation that its status is about.
+    pub observed_generation: i64,
 }
 
 impl ReplicaSet {
-    /// From the metadata of a ReplicaSet.
-    pub fn new(metadata: &ObjectMeta) -> Self {
-        Self {
-            meta: Meta::ours(metadata),
-        }
-    }
-
     /// Namespace and name.
     pub fn key(&self) -> &ObjectKey {
         &self.meta.key
+    }
+}
+
+impl From<apps::ReplicaSet> for ReplicaSet {
+    fn from(set: apps::ReplicaSet) -> Self {
+        let status = set.status.unwrap_or_default();
+        Self {
+            meta: Meta::ours(&set.metadata),
+            replicas: set.spec.replicas.unwrap_or(1),
+            observed_generation: status.observed_generation.unwrap_or(0),
+        }
     }
 }
 

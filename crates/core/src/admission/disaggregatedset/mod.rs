@@ -33,7 +33,28 @@ pub fn validate(new: &Value, old: Option<&Value>, environment: &Environment) -> 
     if is_leaving || is_same {
         return findings;
     }
-    check_rules(new, old, environment, &mut findings);
+    let name = set.at("metadata").at("name").text();
+    let (spec, roles) = (spec_of(set), roles(set));
+    let mut scalers = BTreeSet::new();
+    for role in &roles {
+        let before = old.and_then(|old| role::find(old, role.name()));
+        let context = RoleContext {
+            is_strict: before.is_none_or(|before| is_changed(role, before)),
+            is_static: role.is_static(),
+            opts_in: !before.is_some_and(|before| before.at("spec").at("scheduling").is_present()),
+            environment,
+        };
+        check_role(name, role, context, &mut scalers, &mut findings);
+    }
+    check_slices(&spec, &roles, &mut findings);
+    let with_spec = || roles.iter().filter(|role| role.has_spec());
+    for role in with_spec() {
+        names::check_budget(name, spec.json, role, &mut findings);
+    }
+    placement::check(&spec, with_spec(), &mut findings);
+    for role in with_spec() {
+        warnings::check(name, role, &mut findings);
+    }
     findings
 }
 
@@ -50,38 +71,6 @@ fn roles(set: Json<'_>) -> Vec<Role<'_>> {
         .elements()
         .map(Role::new)
         .collect()
-}
-
-/// All rules, in their order.
-fn check_rules(
-    new: &Value,
-    old: Option<&Value>,
-    environment: &Environment,
-    findings: &mut Findings,
-) {
-    let set = Json::of(new);
-    let name = set.at("metadata").at("name").text();
-    let (spec, roles) = (spec_of(set), roles(set));
-    let mut scalers = BTreeSet::new();
-    for role in &roles {
-        let before = old.and_then(|old| role::find(old, role.name()));
-        let context = RoleContext {
-            is_strict: before.is_none_or(|before| is_changed(role, before)),
-            is_static: role.is_static(),
-            opts_in: !before.is_some_and(|before| before.at("spec").at("scheduling").is_present()),
-            environment,
-        };
-        check_role(name, role, context, &mut scalers, findings);
-    }
-    check_slices(&spec, &roles, findings);
-    let with_spec = || roles.iter().filter(|role| role.has_spec());
-    for role in with_spec() {
-        names::check_budget(name, spec.json, role, findings);
-    }
-    placement::check(&spec, with_spec(), findings);
-    for role in with_spec() {
-        warnings::check(name, role, findings);
-    }
 }
 
 /// An update touches what rules beyond upstream's are about.
@@ -160,7 +149,7 @@ fn check_child(role: &Role<'_>, context: RoleContext<'_>, findings: &mut Finding
     let mut of_child = Findings::default();
     lws::check_role(&subject, context, &mut of_child);
     if context.is_strict {
-        unavailable::check_child(&subject, &mut of_child);
+        unavailable::check_lws(&subject, &mut of_child);
     }
     findings.extend_below(&role.path(), of_child);
 }

@@ -49,11 +49,8 @@ fn create(object: &Value) -> Vec<String> {
     heads(&created(object))
 }
 
-/// Findings of a create, without the refusal of sub-roles.
 fn created(object: &Value) -> Findings {
-    let mut findings = Findings::default();
-    check_rules(object, None, &native(), &mut findings);
-    findings
+    validate(object, None, &native())
 }
 
 fn update(old: &Value, new: &Value) -> Vec<String> {
@@ -397,6 +394,7 @@ fn ds_v_11_slices_and_external_roles() {
 
 #[test]
 fn ds_v_12_name_budget() {
+    let hash = |size: i64| json!({"groupIdentity": "Hash", "leaderWorkerTemplate": {"size": size}});
     for (set, role, slices, patch, length, allowed) in [
         (31, 7, 1, json!({"replicas": 1}), 63, None),
         (31, 8, 1, json!({"replicas": 1}), 64, Some(38)),
@@ -409,6 +407,10 @@ fn ds_v_12_name_budget() {
         (20, 19, 1, json!({"replicas": 1}), 64, Some(38)),
         (20, 18, 11, json!({"replicas": 1}), 64, Some(37)),
         (20, 17, 11, json!({"replicas": 1}), 63, None),
+        (24, 7, 1, hash(2), 63, None),
+        (25, 7, 1, hash(2), 64, Some(31)),
+        (35, 7, 1, hash(1), 63, None),
+        (36, 7, 1, hash(1), 64, Some(42)),
     ] {
         let object = named(set, role, slices, &json!({"spec": patch}));
         check_names(&object, length, allowed);
@@ -441,36 +443,6 @@ fn check_names(object: &Value, length: usize, allowed: Option<usize>) {
             assert!(found.ends_with(&detail), "{found}");
         }
     }
-}
-
-#[test]
-fn ds_v_12_name_budget_of_hash_roles() {
-    let found = |set: usize, size: i64| {
-        let patch =
-            json!({"spec": {"groupIdentity": "Hash", "leaderWorkerTemplate": {"size": size}}});
-        let object = named(set, 7, 1, &patch);
-        let mut findings = Findings::default();
-        let field = Field {
-            json: Json::of(&object).at("spec").at("roles"),
-            path: "spec.roles".to_owned(),
-        };
-        let role = Role::new(field.elements().next().unwrap());
-        names::check_budget(
-            &"s".repeat(set),
-            Json::of(&object).at("spec"),
-            &role,
-            &mut findings,
-        );
-        findings
-            .to_string()
-            .split(" may have ")
-            .nth(1)
-            .map(|text| text.split(' ').next().unwrap().to_owned())
-    };
-    assert_eq!(found(24, 2), None);
-    assert_eq!(found(25, 2).as_deref(), Some("31"));
-    assert_eq!(found(35, 1), None);
-    assert_eq!(found(36, 1).as_deref(), Some("42"));
 }
 
 #[test]
@@ -542,11 +514,12 @@ fn ds_v_14_one_placement_only() {
 fn ds_v_15_hash_and_sub_roles() {
     let mut patch = children(json!([{"name": "a"}]));
     patch["spec"] = json!({"groupIdentity": "Hash"});
-    let found = validate(&role(patch), None, &native()).to_string();
-    assert!(
-        found.contains("spec.roles[0].spec.groupIdentity: Forbidden: Hash is not supported together with subRoles"),
-        "{found}"
+    assert_eq!(
+        text(&role(patch)),
+        "spec.roles[0].spec.groupIdentity: Forbidden: Hash is not supported together with subRoles"
     );
+    let hash = role(json!({"spec": {"groupIdentity": "Hash"}}));
+    assert!(create(&hash).is_empty());
 }
 
 #[test]
@@ -624,17 +597,6 @@ fn ds_v_updates_that_are_never_held_up() {
         )
         .is_empty()
     );
-}
-
-#[test]
-fn ds_unavailable_hash_children_are_refused_when_they_come() {
-    let hash = role(json!({"spec": {"groupIdentity": "Hash"}}));
-    let found = validate(&hash, None, &native()).to_string();
-    assert_eq!(
-        found,
-        "spec.roles[0].spec.groupIdentity: Forbidden: groupIdentity Hash of a role is not available in this version of lws"
-    );
-    assert!(create(&role(json!({"spec": {"groupIdentity": "Ordinal"}}))).is_empty());
 }
 
 #[test]

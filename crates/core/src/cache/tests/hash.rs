@@ -23,7 +23,10 @@ fn deployment(edits: &[Edit<'_>]) -> Deployment {
 fn replica_set(name: &str, deployment: &str) -> ReplicaSet {
     let mut object = metadata(name, name);
     object["ownerReferences"] = owner("Deployment", "x", deployment);
-    ReplicaSet::new(&serde_json::from_value(object).expect("metadata"))
+    let object = json!({"metadata": object, "spec": {"selector": {}}});
+    serde_json::from_value::<k8s_openapi::api::apps::v1::ReplicaSet>(object)
+        .expect("a ReplicaSet")
+        .into()
 }
 
 /// Leader `x-<index>` of ReplicaSet `rs`.

@@ -254,3 +254,100 @@ fn dsr_srl_4_a_group_belongs_to_the_sub_role_that_all_of_its_pods_name() {
     assert_eq!(world("a", ["a", "b"]), None);
     assert_eq!(world("", ["", ""]), None);
 }
+
+/// A child with Hash identity whose Deployment wants `replicas`, and ReplicaSets with the groups that each wants.
+fn hash(replicas: i32, deployment: Value, sets: &[(&str, i32)]) -> World {
+    let identity = json!({"spec": {"groupIdentity": "Hash"}});
+    let mut world = World::with(replicas, replicas, identity, json!({}));
+    let mut object = json!({"metadata": metadata("c", "c"),
+        "spec": {"replicas": replicas, "selector": {}, "template": {}}, "status": {"observedGeneration": 3}});
+    object["metadata"]["uid"] = json!("deployment-uid");
+    json_patch::merge(&mut object, &deployment);
+    let deployment: apps::Deployment = serde_json::from_value(object).unwrap();
+    let change = Change::Applied(deployment.into());
+    world.cache.apply_deployments(change);
+    for (name, replicas) in sets {
+        world.add_replica_set(name, *replicas, json!({}));
+    }
+    world
+}
+
+impl World {
+    fn add_replica_set(&mut self, name: &str, replicas: i32, patch: Value) {
+        let mut object = json!({"metadata": metadata(name, "deployment"), "spec": {"replicas": replicas, "selector": {}},
+            "status": {"observedGeneration": 3, "replicas": replicas}});
+        json_patch::merge(&mut object, &patch);
+        let set: apps::ReplicaSet = serde_json::from_value(object).unwrap();
+        self.cache.apply_replica_sets(Change::Applied(set.into()));
+    }
+
+    /// Leaders of a ReplicaSet by letter: `F` has failed, the others are as for [`World::leaders`].
+    fn leaders_of(mut self, set: &str, states: &str) -> Self {
+        for (index, state) in states.chars().enumerate() {
+            let patch = match state {
+                'T' => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+                'F' => json!({"status": {"phase": "Failed"}}),
+                _ => json!({}),
+            };
+            let is_ready = !matches!(state, 'r' | 'F');
+            self.add_pod(&format!("{set}-{index}"), set, is_ready, patch);
+        }
+        self
+    }
+}
+
+#[test]
+fn dsr_rdy_5_hash_groups_count_by_replica_set() {
+    for (what, replicas, sets, counts) in [
+        ("at rest", 3, vec![("c-a", 3, "RRR")], (3, 3)),
+        ("one is not Ready", 3, vec![("c-a", 3, "RRr")], (2, 2)),
+        ("one too many", 2, vec![("c-a", 2, "RRR")], (3, 2)),
+        (
+            "too many, one not Ready",
+            2,
+            vec![("c-a", 2, "RRr")],
+            (2, 1),
+        ),
+        ("one is going", 2, vec![("c-a", 2, "RRT")], (3, 2)),
+        ("one is over", 2, vec![("c-a", 2, "RRF")], (2, 2)),
+        (
+            "two templates",
+            3,
+            vec![("c-a", 1, "RR"), ("c-b", 2, "Rr")],
+            (3, 2),
+        ),
+        ("not acknowledged", 2, vec![("c-a", 3, "RRR")], (3, 0)),
+    ] {
+        let sizes: Vec<_> = sets.iter().map(|(set, size, _)| (*set, *size)).collect();
+        let mut world = hash(replicas, json!({}), &sizes);
+        for (set, _, states) in sets {
+            world = world.leaders_of(set, states);
+        }
+        assert_eq!(world.counts(), counts, "{what}");
+    }
+}
+
+#[test]
+fn dsr_rdy_5_every_reason_why_hash_groups_are_not_acknowledged() {
+    let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let behind = json!({"status": {"observedGeneration": 2}});
+    let fewer = json!({"spec": {"replicas": 1}});
+    for deployment in [gone, behind.clone(), fewer] {
+        let world = hash(2, deployment.clone(), &[("c-a", 2)]).leaders_of("c-a", "RR");
+        assert_eq!(world.counts(), (2, 0), "{deployment}");
+    }
+    let mut world = hash(2, json!({}), &[]);
+    world.add_replica_set("c-a", 2, behind);
+    assert_eq!(world.leaders_of("c-a", "RR").counts(), (2, 0));
+}
+
+#[test]
+fn dsr_rdy_2_hash_groups_of_others_do_not_count() {
+    let foreign = json!({"metadata": {"ownerReferences": [{"apiVersion": "v", "kind": "k", "name": "x", "uid": "x", "controller": true}]}});
+    let world = hash(1, foreign.clone(), &[("c-a", 1)]).leaders_of("c-a", "R");
+    assert_eq!(world.counts(), (0, 0));
+    let mut world = hash(1, json!({}), &[("c-a", 1)]);
+    world.add_replica_set("c-b", 1, foreign);
+    let world = world.leaders_of("c-a", "R").leaders_of("c-b", "R");
+    assert_eq!(world.counts(), (1, 1));
+}

@@ -1,12 +1,12 @@
 //! Groups of Hash sets: how they are built, when they count as ready, and how they fail (reconcile-hash sections 7, 8 and 12).
 
+use k8s_openapi::api::apps::v1 as apps;
 use lws_api::names::{BUDGET_FINALIZER, GROUP_READY, REPLACEMENT_GATE, annotation, label};
 use serde_json::{Value, json};
 
 use super::world::{Done, REVISION, World, key, owner, time};
 use crate::cache::Change;
 use crate::intent::{Intent, Kind, Propagation};
-use crate::model::ReplicaSet;
 
 /// Leader pod, host name and group key of the group that tests are about.
 const LEADER: &str = "x-rs-aaaaa";
@@ -31,8 +31,11 @@ fn hash(spec: Value) -> World {
     let mut object =
         json!({"name": "x-rs", "namespace": "ns", "uid": "rs", "labels": {label::NAME: "x"}});
     object["ownerReferences"] = owner("Deployment", "x", "deployment");
-    let replica_set = ReplicaSet::new(&serde_json::from_value(object).expect("metadata"));
-    world.cache.apply_replica_sets(Change::Applied(replica_set));
+    let object = json!({"metadata": object, "spec": {"selector": {}}});
+    let replica_set: apps::ReplicaSet = serde_json::from_value(object).expect("a ReplicaSet");
+    world
+        .cache
+        .apply_replica_sets(Change::Applied(replica_set.into()));
     world
 }
 
