@@ -173,13 +173,9 @@ impl<'a> Pass<'a> {
     fn adopt(&mut self) {
         let target = &self.snapshot.target;
         let mut patches = Patches::default();
-        for child in self
-            .snapshot
-            .children
-            .list
-            .iter()
-            .filter(|child| child.revision() == target.revision)
-        {
+        for child in self.snapshot.children.list.iter().filter(|child| {
+            child.revision() == target.revision && child.content_hash() != Some(&target.hash)
+        }) {
             patches.annotate(
                 child,
                 ds_annotation::CONTENT_HASH,

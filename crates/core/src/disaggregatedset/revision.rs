@@ -32,8 +32,8 @@ impl Target {
         if let Some(child) = standing_for(&hash, children) {
             return Self {
                 revision: child.revision().to_owned(),
+                is_adopted: is_half_adopted(child, children),
                 hash,
-                is_adopted: false,
             };
         }
         match adoptable(set, children) {
@@ -72,6 +72,15 @@ fn standing_for<'a>(hash: &str, children: &'a Children) -> Option<&'a Child> {
         .iter()
         .filter(stands)
         .max_by_key(|child| (child.lws.meta.created, child.revision()))
+}
+
+/// REV-7 step 2: `child` was marked, and the takeover ended before the others of its revision were.
+fn is_half_adopted(child: &Child, children: &Children) -> bool {
+    let mut others = children.list.iter();
+    child.content_hash().is_some()
+        && others.any(|other| {
+            other.revision() == child.revision() && other.content_hash() != child.content_hash()
+        })
 }
 
 /// REV-7 step 2.

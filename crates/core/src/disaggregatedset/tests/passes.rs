@@ -196,6 +196,23 @@ fn dsr_rev_7_children_of_upstream_are_marked_before_anything_else() {
 }
 
 #[test]
+fn dsr_rev_7_a_takeover_that_was_interrupted_goes_on() {
+    let set = nginx(json!({}), json!({}));
+    let children = ["prefill", "decode"].map(|role| upstream_child(&set, 0, "69150551", role));
+    let marked = json!({"metadata": {"annotations": {ds_annotation::CONTENT_HASH: OURS}}});
+    let half = vec![patched(&children[0], marked.clone()), children[1].clone()];
+    let plan = planned(&snapshot(set.clone(), half));
+    assert_eq!(
+        verbs(&plan.plan.steps),
+        ["patch LeaderWorkerSet nginx-disagg-0-69150551-decode"]
+    );
+    assert_eq!(*body(&plan.plan.steps[0]), marked);
+    let whole = children.map(|child| patched(&child, marked.clone()));
+    let seen = snapshot(set, whole.to_vec());
+    assert!(!seen.target.is_adopted && seen.target.revision == "69150551");
+}
+
+#[test]
 fn dsr_slc_3_children_of_removed_slices_go_whatever_their_revision() {
     let set = nginx(json!({}), json!({}));
     let mut children = both(&set, OURS);
