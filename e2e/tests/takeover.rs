@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use lws_api::names::{label, role};
-use lws_e2e::{Bench, Kind, on_own_cluster_in};
+use lws_api::names::{ds_annotation, label, role};
+use lws_e2e::{Bench, Kind, Verb, on_own_cluster_in};
 use lws_local_cluster::Component;
 use serde_json::{Value, json};
 
 const RECORDED: &str = include_str!("../golden/upstream-2026-08.jsonl");
+const ROLES: &str = include_str!("../golden/upstream-2026-08-roles.jsonl");
 /// The namespace stands in addresses and keys of the recorded pods.
 const NAMESPACE: &str = "golden";
 /// All but `volumes`, whose pods wait for volumes.
@@ -50,13 +51,13 @@ fn fixed(bench: &Bench) -> Fixed {
 }
 
 /// Puts the recorded objects into the cluster while nobody acts on them.
-async fn restore(bench: &Bench) -> Result<()> {
+async fn restore(bench: &Bench, recorded: &str) -> Result<()> {
     let plant = bench.plant();
     bench.until_pods_are_admitted().await?;
     plant.terminate_manager()?;
     plant.installation().remove_webhooks()?;
     plant.stop(Component::ControllerManager)?;
-    bench.restore(RECORDED).await?;
+    bench.restore(recorded).await?;
     for index in 0..NODES {
         let labels = json!({"type": "kwok", "rack": format!("rack-{index}")});
         bench.add_node(&format!("node-{index}"), labels).await?;
@@ -68,7 +69,7 @@ async fn restore(bench: &Bench) -> Result<()> {
 #[tokio::test]
 async fn sets_of_upstream_are_taken_over_without_a_restart() -> Result<()> {
     on_own_cluster_in(NAMESPACE, "upgrade", async |bench| {
-        restore(bench).await?;
+        restore(bench, RECORDED).await?;
         let (before, mark) = (fixed(bench), bench.mark());
         assert_eq!((before.pods.len(), before.templates.len()), (22, 13));
 
@@ -137,4 +138,51 @@ async fn works(bench: &Bench) -> Result<()> {
         assert_eq!(pod.container("c")["image"], "nginx:1.28", "{}", pod.name());
     }
     Ok(())
+}
+
+/// UPG-2, REV-7: children keep their names, and only our annotations are added to them.
+#[tokio::test]
+async fn roles_of_upstream_are_taken_over_without_a_restart() -> Result<()> {
+    on_own_cluster_in(NAMESPACE, "upgrade", async |bench| {
+        restore(bench, ROLES).await?;
+        let (before, mark) = (fixed(bench), bench.mark());
+        assert_eq!(before.pods.len(), 5);
+        let children = [
+            "nginx-disagg-0-59e828fe-decode",
+            "nginx-disagg-0-59e828fe-prefill",
+        ];
+        bench.plant().installation().add_webhooks()?;
+        bench.plant().start_manager()?;
+        bench
+            .until("the children are marked", |world| {
+                world.child_names("nginx-disagg") == children
+                    && world.children("nginx-disagg").iter().all(|child| {
+                        child.annotation(ds_annotation::CONTENT_HASH).is_some()
+                            && child.annotation(ds_annotation::INITIAL_REPLICAS).is_some()
+                    })
+                    && world.are_roles_available("nginx-disagg")
+            })
+            .await?;
+        bench.settled().await?;
+        assert_eq!(fixed(bench), before);
+        {
+            let world = bench.world();
+            let set = world.get(Kind::DisaggregatedSet, "nginx-disagg");
+            assert_eq!(set.annotation(ds_annotation::REVISION_HASH_VERSION), None, "not yet a set of ours");
+            for change in world.history()[mark..].iter() {
+                let is_child = change.kind == Kind::Set;
+                assert!(!(is_child && change.verb == Verb::Added), "{}", change.object.name());
+                assert!(!is_child || change.object.number("/metadata/generation") == 1, "no spec was written");
+            }
+        }
+        let image = json!([{"op": "replace", "path": "/spec/roles/0/spec/leaderWorkerTemplate/workerTemplate/spec/containers/0/image", "value": "nginx:1.28"}]);
+        bench.kubectl(&["patch", "disaggregatedset", "nginx-disagg", "--type=json", "-p", &image.to_string()]).await?;
+        bench
+            .until("the next change rolls", |world| {
+                let is_new = |name: &&str| !children.contains(name);
+                world.child_names("nginx-disagg").iter().all(is_new) && world.are_roles_available("nginx-disagg")
+            })
+            .await
+    })
+    .await
 }
