@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides what a set or a group needs. This library is for the binary `lws-manager` and its tests.
 
+pub mod certificates;
 pub mod client;
 pub mod config;
 pub mod controller;
@@ -19,6 +20,7 @@ pub mod probes;
 pub mod signals;
 pub mod start;
 pub mod store;
+pub mod tls;
 pub mod version;
 pub mod watches;
 pub mod webhooks;

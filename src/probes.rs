@@ -24,6 +24,7 @@ pub struct Health {
     beat: AtomicU64,
     caches: AtomicBool,
     webhooks: AtomicBool,
+    announced: AtomicBool,
     stopping: AtomicBool,
 }
 
@@ -34,6 +35,7 @@ impl Default for Health {
             beat: AtomicU64::new(0),
             caches: AtomicBool::new(false),
             webhooks: AtomicBool::new(false),
+            announced: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         }
     }
@@ -48,6 +50,11 @@ impl Health {
     /// The admission server serves, or is switched off.
     pub fn webhooks_are_served(&self, served: bool) {
         self.webhooks.store(served, Ordering::Relaxed);
+    }
+
+    /// The webhook configurations have the authority of the certificate that is served, or that is not our business.
+    pub fn authority_is_announced(&self, announced: bool) {
+        self.announced.store(announced, Ordering::Relaxed);
     }
 
     /// SHD-1: not ready any more.
@@ -74,7 +81,10 @@ impl Health {
     fn ready(&self) -> Vec<Check> {
         vec![
             ("readyz", true),
-            ("webhooks", self.webhooks.load(Ordering::Relaxed)),
+            (
+                "webhooks",
+                self.webhooks.load(Ordering::Relaxed) && self.announced.load(Ordering::Relaxed),
+            ),
             ("caches", self.caches.load(Ordering::Relaxed)),
             ("shutdown", !self.stopping.load(Ordering::Relaxed)),
         ]
@@ -260,13 +270,15 @@ mod tests {
     }
 
     #[test]
-    fn ops_hlt_4_ready_needs_caches_and_webhooks_and_no_stop() {
+    fn ops_hlt_4_ready_needs_caches_and_trusted_webhooks_and_no_stop() {
         let health = Health::default();
         let is_ready = |health: &Health| health.ready().iter().all(|(_, holds)| *holds);
         assert!(!is_ready(&health));
         health.caches_are_synced();
         assert!(!is_ready(&health));
         health.webhooks_are_served(true);
+        assert!(!is_ready(&health));
+        health.authority_is_announced(true);
         assert!(is_ready(&health));
         health.is_stopping();
         assert!(!is_ready(&health));

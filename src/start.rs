@@ -22,8 +22,9 @@ use crate::limiter::Limiter;
 use crate::probes::{self, Health};
 use crate::signals::{self, Stop};
 use crate::store::{Controller, Store};
-use crate::webhooks::{self, WebhookError};
-use crate::{listen, version, watches};
+use crate::tls::TlsError;
+use crate::webhooks::{Source, WebhookError, Webhooks};
+use crate::{listen, tls, version, watches};
 
 /// CON-1.
 const SYNC_LIMIT: Duration = Duration::from_secs(120);
@@ -59,6 +60,9 @@ pub enum StartError {
         /// The operating system's word.
         source: std::io::Error,
     },
+    /// `tls` of the file.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The admission server.
     #[error(transparent)]
     Webhooks(#[from] WebhookError),
@@ -121,7 +125,7 @@ async fn serve(flags: Flags) -> Result<(), StartError> {
     let mut configuration = loaded.configuration;
     tracing::info!(target: "setup", config = configuration.to_yaml(), "Successfully loaded configuration");
     overrides.apply(&mut configuration);
-    check_available(&configuration, has_webhooks)?;
+    check_available(&configuration)?;
     tracing::info!(
         target: "setup",
         gitVersion = version::GIT_VERSION, buildDate = version::BUILD_DATE, gitCommit = version::GIT_COMMIT, userAgent = version::user_agent(),
@@ -143,7 +147,7 @@ async fn serve(flags: Flags) -> Result<(), StartError> {
 }
 
 /// Settings of later features are refused, since they would be ignored.
-fn check_available(configuration: &Configuration, has_webhooks: bool) -> Result<(), StartError> {
+fn check_available(configuration: &Configuration) -> Result<(), StartError> {
     let refuse = |is_set: bool, why| {
         if is_set {
             Err(StartError::NotAvailable(why))
@@ -151,14 +155,6 @@ fn check_available(configuration: &Configuration, has_webhooks: bool) -> Result<
             Ok(())
         }
     };
-    refuse(
-        has_webhooks && configuration.internal_cert_management.enable,
-        "internal certificate management is not available yet: set internalCertManagement.enable to false and put tls.crt and tls.key into webhook.certDir",
-    )?;
-    refuse(
-        configuration.tls != config::Tls::default(),
-        "tls.minVersion and tls.cipherSuites are not available yet: leave them out",
-    )?;
     refuse(
         configuration.gang_scheduling_management.is_some()
             || FeatureGates::effective(&configuration.feature_gates)
@@ -219,11 +215,12 @@ impl Parts {
         spawn(&report, keep_caches(store.clone(), health.clone()));
 
         let (close_webhooks, webhooks_closed) = oneshot::channel();
+        let webhooks = has_webhooks.then(|| webhooks(configuration)).transpose()?;
         let webhooks = spawn(
             &report,
             serve_webhooks(
-                has_webhooks,
-                configuration.webhook.clone(),
+                webhooks,
+                clients.watches.clone(),
                 health.clone(),
                 ended(webhooks_closed),
             ),
@@ -361,17 +358,30 @@ async fn keep_caches(store: Arc<Store>, health: Arc<Health>) -> Result<(), Start
     }
 }
 
+fn webhooks(configuration: &Configuration) -> Result<Webhooks, StartError> {
+    let config::Webhook { host, port, .. } = &configuration.webhook;
+    Ok(Webhooks {
+        // Validated to be a port (CFG 1.2).
+        listen: (host.clone(), u16::try_from(*port).unwrap_or_default()),
+        tls: tls::options(&configuration.tls)?,
+        source: Source::of(configuration),
+        environment: Environment::default(),
+    })
+}
+
+/// REG-5: without webhooks there are no certificates to keep either.
 async fn serve_webhooks(
-    is_wanted: bool,
-    webhook: config::Webhook,
+    webhooks: Option<Webhooks>,
+    client: Client,
     health: Arc<Health>,
     closed: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
-    if !is_wanted {
+    let Some(webhooks) = webhooks else {
         health.webhooks_are_served(true);
+        health.authority_is_announced(true);
         return Ok(());
-    }
-    Ok(webhooks::serve(&webhook, Environment::default(), &health, closed).await?)
+    };
+    Ok(webhooks.serve(&client, &health, closed).await?)
 }
 
 fn elect(
@@ -438,45 +448,23 @@ async fn log_server_version(client: Client) {
 mod tests {
     use super::*;
 
-    fn checked(body: &str, has_webhooks: bool) -> Option<String> {
+    fn checked(body: &str) -> Option<String> {
         let text = format!("apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n{body}");
         let configuration = config::parse(&text).expect("a file").configuration;
-        check_available(&configuration, has_webhooks)
+        check_available(&configuration)
             .err()
             .map(|error| error.to_string())
     }
 
     #[test]
     fn settings_without_effect_are_refused() {
-        let off = "internalCertManagement: {enable: false}\n";
-        assert!(
-            checked("", true)
-                .expect("refused")
-                .contains("set internalCertManagement.enable to false")
-        );
-        assert_eq!(checked("", false), None);
-        assert_eq!(checked(off, true), None);
-        assert!(
-            checked(&format!("{off}tls: {{minVersion: VersionTLS13}}"), true)
-                .expect("refused")
-                .contains("tls.minVersion")
-        );
-        assert!(
-            checked(
-                &format!("{off}gangSchedulingManagement: {{schedulerProvider: volcano}}"),
-                true
-            )
-            .expect("refused")
-            .contains("gang")
-        );
-        assert!(
-            checked(
-                &format!("{off}featureGates: {{WorkloadAwareScheduling: true}}"),
-                true
-            )
-            .expect("refused")
-            .contains("gang")
-        );
+        assert_eq!(checked(""), None);
+        for body in [
+            "gangSchedulingManagement: {schedulerProvider: volcano}",
+            "featureGates: {WorkloadAwareScheduling: true}",
+        ] {
+            assert!(checked(body).expect("refused").contains("gang"), "{body}");
+        }
     }
 
     #[test]

@@ -1,14 +1,21 @@
-//! Starts the admission server with the certificates of a folder, and keeps the readiness check `webhooks` up to date (HLT-4, CRT-7).
+//! Runs the admission server with its certificates, and keeps the readiness check `webhooks` up to date (HLT-4, CRT-7).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Client;
 use lws_core::admission::Environment;
-use lws_webhook::{Admission, CertFiles, CertStore, CertificateError, Server, ServerError};
+use lws_webhook::{
+    Admission, CertFiles, CertStore, CertificateError, Probe, Server, ServerError, Tls,
+};
 use rustls::crypto::ring;
+use tokio::sync::watch;
 
-use crate::config;
+use crate::certificates::{Keeper, KeeperError, Lifetimes, Settings};
+use crate::config::Configuration;
+use crate::identity;
 use crate::probes::Health;
 
 /// How often the server is asked for its certificate: often until it answers, then now and then.
@@ -24,73 +31,133 @@ pub enum WebhookError {
     /// It cannot listen.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// It has no certificate.
-    #[error("could not mount certs")]
-    Certificates(#[from] CertificateError),
+    /// Its files are not there.
+    #[error(transparent)]
+    Files(#[from] CertificateError),
+    /// Its Secret is not there, or not announced.
+    #[error(transparent)]
+    Secret(#[from] KeeperError),
 }
 
-/// Serves until `shutdown` is over; ends early only with an error.
-///
-/// # Errors
-/// When it cannot listen, or no certificate appears in time.
-pub async fn serve(
-    config: &config::Webhook,
-    environment: Environment,
+/// Where certificates come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A folder that somebody else fills (`internalCertManagement.enable: false`).
+    Folder(PathBuf),
+    /// A Secret that is kept here.
+    Secret(Settings),
+}
+
+impl Source {
+    /// As the configuration says.
+    pub fn of(configuration: &Configuration) -> Self {
+        let internal = &configuration.internal_cert_management;
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        if !internal.enable {
+            return Self::Folder(configuration.webhook.cert_dir.clone().into());
+        }
+        let namespace = identity::operator_namespace();
+        Self::Secret(Settings {
+            secret: text(&internal.webhook_secret_name),
+            server: format!("{}.{namespace}.svc", text(&internal.webhook_service_name)),
+            namespace,
+            lifetimes: Lifetimes::default(),
+        })
+    }
+}
+
+/// The admission server, before it serves.
+pub struct Webhooks {
+    /// Where it listens, by host (empty: every address) and port.
+    pub listen: (String, u16),
+    /// What it offers.
+    pub tls: Tls,
+    /// Where its certificates come from.
+    pub source: Source,
+    /// What it decides by.
+    pub environment: Environment,
+}
+
+impl Webhooks {
+    /// Serves until `shutdown` is over; ends early only with an error.
+    ///
+    /// # Errors
+    /// When it cannot listen, or has no certificate in time.
+    pub async fn serve(
+        self,
+        client: &Client,
+        health: &Health,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), WebhookError> {
+        let certificates = Arc::new(CertStore::new());
+        let server = self.bind(&certificates).await?;
+        let checked = check(server.probe(), health);
+        tokio::select! {
+            () = server.serve(shutdown) => Ok(()),
+            () = checked => Ok(()),
+            kept = keep(self.source, client, certificates, health) => kept,
+        }
+    }
+
+    async fn bind(&self, certificates: &Arc<CertStore>) -> Result<Server, WebhookError> {
+        let admission = Arc::new(Admission::new(self.environment, &ring::default_provider()));
+        let (host, port) = &self.listen;
+        let hosts: Vec<IpAddr> = if host.is_empty() {
+            vec![Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()]
+        } else {
+            let host = host.parse().map_err(|_| WebhookError::Host(host.clone()))?;
+            vec![host]
+        };
+        let mut refused = None;
+        for address in hosts.into_iter().map(|host| SocketAddr::new(host, *port)) {
+            let router = admission.router();
+            match Server::bind(address, certificates.clone(), &self.tls, router).await {
+                Ok(server) => return Ok(server),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.map_or_else(|| WebhookError::Host(host.clone()), WebhookError::Server))
+    }
+}
+
+async fn check(probe: Probe, health: &Health) {
+    loop {
+        let is_ready = probe.ready().await.is_ok();
+        health.webhooks_are_served(is_ready);
+        tokio::time::sleep(if is_ready { ONCE_READY } else { UNTIL_READY }).await;
+    }
+}
+
+/// Keeps the certificate up to date; ends with an error only.
+async fn keep(
+    source: Source,
+    client: &Client,
+    certificates: Arc<CertStore>,
     health: &Health,
-    shutdown: impl Future<Output = ()>,
 ) -> Result<(), WebhookError> {
-    let certificates = Arc::new(CertStore::new());
-    let admission = Arc::new(Admission::new(environment, &ring::default_provider()));
-    let server = bind(config, &certificates, &admission).await?;
-    let mut files = CertFiles::new(config.cert_dir.clone().into(), certificates);
-    tracing::info!(target: "setup", folder = config.cert_dir, "waiting for the cert generation to complete");
-    tokio::pin!(shutdown);
-    tokio::select! {
-        waited = files.wait() => waited?,
-        () = &mut shutdown => return Ok(()),
-    }
-    tracing::info!(target: "setup", "certs ready");
-    let probe = server.probe();
-    let checked = async {
-        loop {
-            let is_ready = probe.ready().await.is_ok();
-            health.webhooks_are_served(is_ready);
-            tokio::time::sleep(if is_ready { ONCE_READY } else { UNTIL_READY }).await;
+    match source {
+        Source::Folder(folder) => {
+            // Who fills the folder also announces its authority.
+            health.authority_is_announced(true);
+            tracing::info!(target: "setup", folder = %folder.display(), "waiting for the cert generation to complete");
+            let mut files = CertFiles::new(folder, certificates);
+            files.wait().await?;
+            tracing::info!(target: "setup", "certs ready");
+            match files.follow().await {}
         }
-    };
-    tokio::select! {
-        () = server.serve(shutdown) => Ok(()),
-        () = checked => Ok(()),
-        _ = files.follow() => Ok(()),
-    }
-}
-
-async fn bind(
-    config: &config::Webhook,
-    certificates: &Arc<CertStore>,
-    admission: &Arc<Admission>,
-) -> Result<Server, WebhookError> {
-    let hosts: Vec<IpAddr> = if config.host.is_empty() {
-        vec![Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()]
-    } else {
-        vec![
-            config
-                .host
-                .parse()
-                .map_err(|_| WebhookError::Host(config.host.clone()))?,
-        ]
-    };
-    // Validated to be a port (CFG 1.2).
-    let port = u16::try_from(config.port).unwrap_or_default();
-    let mut refused = None;
-    for host in hosts {
-        match Server::bind(SocketAddr::new(host, port), certificates.clone(), admission).await {
-            Ok(server) => return Ok(server),
-            Err(error) => refused = refused.or(Some(error)),
+        Source::Secret(settings) => {
+            let (announce, mut announced) = watch::channel(false);
+            let keeper = Keeper::new(client, settings, certificates, announce);
+            let told = async {
+                while announced.changed().await.is_ok() {
+                    health.authority_is_announced(*announced.borrow_and_update());
+                }
+                std::future::pending().await
+            };
+            tokio::select! {
+                kept = keeper.run() => match kept? {},
+                never = told => never,
+            }
         }
     }
-    Err(refused.map_or_else(
-        || WebhookError::Host(config.host.clone()),
-        WebhookError::Server,
-    ))
 }

@@ -13,6 +13,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Config};
+use lws_local_cluster::Certificates;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -54,7 +55,27 @@ pub async fn on_own_cluster(
     name: &'static str,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
-    start_own_cluster(name, json!({"generateName": "t-"}), test).await
+    start_own_cluster(
+        name,
+        json!({"generateName": "t-"}),
+        Certificates::Folder,
+        test,
+    )
+    .await
+}
+
+/// Runs a test on a cluster that is started for it, where certificates are to be kept in the Secret. No manager runs yet.
+pub async fn on_new_installation(
+    name: &'static str,
+    test: impl AsyncFnOnce(&Bench) -> Result<()>,
+) -> Result<()> {
+    start_own_cluster(
+        name,
+        json!({"generateName": "t-"}),
+        Certificates::Secret,
+        test,
+    )
+    .await
 }
 
 /// Runs a test on a cluster that is started for it, in a namespace of this name.
@@ -63,16 +84,17 @@ pub async fn on_own_cluster_in(
     name: &'static str,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
-    start_own_cluster(name, json!({"name": namespace}), test).await
+    start_own_cluster(name, json!({"name": namespace}), Certificates::Folder, test).await
 }
 
 async fn start_own_cluster(
     name: &'static str,
     namespace: Value,
+    certificates: Certificates,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
     let _turn = OWN.lock().await;
-    let plant = tokio::task::spawn_blocking(move || Plant::own(name)).await??;
+    let plant = tokio::task::spawn_blocking(move || Plant::own(name, certificates)).await??;
     Bench::run(Arc::new(plant), namespace, test).await
 }
 

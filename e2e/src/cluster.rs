@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use lws_local_cluster::{
-    Cluster, Component, Installation, InstallationOptions, Interrupt, Manager, ManagerOptions,
-    Options, Target, TemporaryCluster, name_in_checkout,
+    Certificates, Cluster, Component, Installation, InstallationOptions, Interrupt, Manager,
+    ManagerOptions, Options, Target, TemporaryCluster, name_in_checkout,
 };
 
 use crate::AuditLog;
@@ -81,19 +81,25 @@ impl Plant {
         Ok(())
     }
 
-    /// One that lives as long as the value.
-    pub(crate) fn own(name: &str) -> Result<Self> {
+    /// One that lives as long as the value. With certificates in a Secret no manager is started.
+    pub(crate) fn own(name: &str, certificates: Certificates) -> Result<Self> {
         let binary = build_manager()?;
         let options = Options::new(&format!("e2e-{name}-{}", std::process::id()));
         let temporary = Cluster::temporary(&options)?;
+        let installation = InstallationOptions {
+            certificates,
+            ..InstallationOptions::default()
+        };
         let plant = Self {
             cluster: Cluster::clone(&temporary),
-            installation: Installation::install(&temporary, &InstallationOptions::default())?,
+            installation: Installation::install(&temporary, &installation)?,
             binary,
             manager: Mutex::new(None),
             _temporary: Some(temporary),
         };
-        plant.start_manager()?;
+        if certificates == Certificates::Folder {
+            plant.start_manager()?;
+        }
         Ok(plant)
     }
 
@@ -120,8 +126,21 @@ impl Plant {
 
     /// Starts a manager and does not wait.
     pub fn spawn_manager(&self) -> Result<Manager> {
-        let options = ManagerOptions::new(&self.binary);
+        self.spawn_manager_with(|_| {})
+    }
+
+    /// Starts a manager with other options and does not wait.
+    pub fn spawn_manager_with(&self, change: impl FnOnce(&mut ManagerOptions)) -> Result<Manager> {
+        let mut options = ManagerOptions::new(&self.binary);
+        change(&mut options);
         Ok(Manager::start(&self.installation, &options)?)
+    }
+
+    /// Starts a manager with other options and waits until it is ready.
+    pub fn start_manager_with(&self, change: impl FnOnce(&mut ManagerOptions)) -> Result<Manager> {
+        let manager = self.spawn_manager_with(change)?;
+        manager.wait_until_ready(START_LIMIT, &Interrupt::default())?;
+        Ok(manager)
     }
 
     /// Stops the manager as a rollout of its Deployment would.

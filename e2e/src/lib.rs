@@ -17,13 +17,17 @@ mod manifest;
 mod object;
 mod roles;
 mod rollout;
+mod tls;
 mod world;
 
 pub use act::Denial;
 pub use audit::{AuditLog, Request};
-pub use bench::{Bench, RESERVED, on_own_cluster, on_own_cluster_in, on_shared_cluster};
+pub use bench::{
+    Bench, RESERVED, on_new_installation, on_own_cluster, on_own_cluster_in, on_shared_cluster,
+};
 pub use cluster::Plant;
 pub use manifest::Manifest;
 pub use object::{Kind, Object};
 pub use roles::Roles;
+pub use tls::served_certificate;
 pub use world::{Change, Verb, World};

@@ -1,5 +1,6 @@
 //! Tests that stop managers, change webhook configurations or count requests. Each has a cluster of its own.
 
+mod certificates;
 mod crash;
 mod idle;
 mod large;

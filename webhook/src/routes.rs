@@ -47,6 +47,11 @@ impl Admission {
         self.environment.store(Arc::new(environment));
     }
 
+    /// The paths of the admission server.
+    pub fn router(self: &Arc<Self>) -> Router {
+        router(self)
+    }
+
     fn draw(&self) -> Result<u128, Failure> {
         let mut bytes = [0; 16];
         let failed = |_| Failure::Internal("no random numbers are available".to_owned());
@@ -55,7 +60,7 @@ impl Admission {
     }
 }
 
-pub(crate) fn router(admission: &Arc<Admission>) -> Router {
+fn router(admission: &Arc<Admission>) -> Router {
     let hooks: [(&'static str, Hook); 5] = [
         (
             "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",

@@ -1,4 +1,4 @@
-//! The listener: TLS, HTTP/1.1 connections, and their orderly end (WHK-1, SHD-1).
+//! The listener: TLS, HTTP/1.1 connections, and their orderly end (WHK-1, MET-1, SHD-1).
 
 use std::future::Future;
 use std::io;
@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 
 use crate::certificates::CertStore;
 use crate::probe::Probe;
-use crate::routes::{Admission, router};
+use crate::tls::Tls;
 
 /// Connections that are served at a time; more wait in the kernel. The API server keeps few idle ones.
 const MAX_CONNECTIONS: usize = 1024;
@@ -59,16 +59,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` with whatever certificate `certificates` holds at each handshake.
+    /// Listens on `address` with whatever certificate `certificates` holds at each handshake, for requests to `router`.
     ///
     /// # Errors
     /// The address cannot be bound.
     pub async fn bind(
         address: SocketAddr,
         certificates: Arc<CertStore>,
-        admission: &Arc<Admission>,
+        tls: &Tls,
+        router: Router,
     ) -> Result<Self, ServerError> {
-        let acceptor = acceptor(&certificates).map_err(ServerError::Tls)?;
+        let acceptor = acceptor(&certificates, tls).map_err(ServerError::Tls)?;
         let listen = |source| ServerError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
@@ -77,7 +78,7 @@ impl Server {
             address,
             certificates,
             acceptor,
-            router: router(admission),
+            router,
         })
     }
 
@@ -97,7 +98,7 @@ impl Server {
         let mut connections = JoinSet::new();
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut shutdown = pin!(shutdown);
-        info!(address = %self.address, "webhook server is listening");
+        info!(address = %self.address, "serving over HTTPS");
         loop {
             let accepted = tokio::select! {
                 accepted = self.accept(&slots) => accepted,
@@ -140,11 +141,10 @@ impl Server {
 }
 
 /// WHK-1: HTTP/2 is not offered.
-fn acceptor(certificates: &Arc<CertStore>) -> Result<TlsAcceptor, rustls::Error> {
-    let provider = Arc::clone(certificates.provider());
+fn acceptor(certificates: &Arc<CertStore>, tls: &Tls) -> Result<TlsAcceptor, rustls::Error> {
     let resolver: Arc<CertStore> = Arc::clone(certificates);
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
+    let mut config = ServerConfig::builder_with_provider(Arc::new(tls.provider()))
+        .with_protocol_versions(tls.versions())?
         .with_no_client_auth()
         .with_cert_resolver(resolver);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -105,6 +105,7 @@ fn play(target: &Target, arguments: &Arguments, interrupt: &Interrupt) -> Result
     let binary = repository::build_manager()?;
     let options = InstallationOptions {
         webhook_host: arguments.webhook_host.clone(),
+        ..InstallationOptions::default()
     };
     let installation = Installation::install(target, &options)?;
     let manager = Manager::start(&installation, &ManagerOptions::new(&binary))?;

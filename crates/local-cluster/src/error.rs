@@ -64,6 +64,14 @@ pub enum Error {
         /// Its id.
         pid: u32,
     },
+    /// A process could not be paused or resumed.
+    #[error("process {pid} ({name}) takes no signal")]
+    Signal {
+        /// What runs in the process.
+        name: String,
+        /// Its id.
+        pid: u32,
+    },
     /// A state file cannot be read.
     #[error("{} is damaged: {source}", path.display())]
     State {

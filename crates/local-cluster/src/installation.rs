@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::certificates::Authority;
 use crate::json::merge;
+use crate::webhooks::Route;
 use crate::{Error, Result, Target};
 use crate::{cache, kubeconfig, ports, rights, webhooks};
 
@@ -22,17 +23,33 @@ const KINDS: &str = "crd,namespaces,clusterroles,clusterrolebindings";
 /// Kind, name and mark, one object a line.
 const LISTING: &str = "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.labels.lws-local-cluster}{\"\\n\"}{end}";
 
+/// Service that the webhooks are reached by with [`Certificates::Secret`], and Secret that the manager fills (CRT-1).
+const SERVICE: &str = "lws-webhook-service";
+const SECRET: &str = "lws-webhook-server-cert";
+
+/// Where the manager's certificate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certificates {
+    /// From a folder that the installation fills; the webhooks are reached by a URL.
+    Folder,
+    /// From a Secret that the manager fills, as in production; the webhooks are reached by a Service that stands for the webhook host.
+    Secret,
+}
+
 /// How to install.
 #[derive(Clone, Debug)]
 pub struct InstallationOptions {
     /// Host or address under which the API server reaches this machine.
     pub webhook_host: String,
+    /// Where the manager's certificate comes from.
+    pub certificates: Certificates,
 }
 
 impl Default for InstallationOptions {
     fn default() -> Self {
         Self {
             webhook_host: "127.0.0.1".to_owned(),
+            certificates: Certificates::Folder,
         }
     }
 }
@@ -43,6 +60,7 @@ pub struct Installation {
     target: Target,
     host: String,
     port: u16,
+    certificates: Certificates,
 }
 
 impl Installation {
@@ -67,7 +85,10 @@ impl Installation {
         if let Some(name) = foreign(&present, names) {
             return Err(Error::ForeignInstallation(name));
         }
-        let installation = Self::prepare(target, &options.webhook_host)?;
+        let installation = Self::prepare(target, options)?;
+        if options.certificates == Certificates::Secret {
+            documents.extend([service(&options.webhook_host), secret()]);
+        }
         installation.apply(documents)?;
         let selector = selector();
         let established = [
@@ -86,7 +107,8 @@ impl Installation {
     }
 
     /// Port and certificates, made at the first installation into this cluster.
-    fn prepare(target: &Target, host: &str) -> Result<Self> {
+    fn prepare(target: &Target, options: &InstallationOptions) -> Result<Self> {
+        let host = options.webhook_host.as_str();
         let folder = target.folder().join("webhooks");
         let record = folder.join("port");
         let known = fs::read_to_string(&record)
@@ -103,6 +125,7 @@ impl Installation {
             target: target.clone(),
             host: host.to_owned(),
             port,
+            certificates: options.certificates,
         };
         if known.is_none() {
             let authority = Authority::new("lws-webhooks")?;
@@ -121,9 +144,21 @@ impl Installation {
     /// # Errors
     /// [`Error::Kubectl`].
     pub fn add_webhooks(&self) -> Result<()> {
-        let authority = cache::read(&self.certificates().join("ca.crt"))?;
+        let authority = cache::read(&self.folder().join("ca.crt"))?;
         let base = format!("https://{}", self.webhook_address());
-        self.apply(webhooks::documents(&base, &kubeconfig::encode(&authority)).into())
+        let ca_bundle = kubeconfig::encode(&authority);
+        let route = match self.certificates {
+            Certificates::Folder => Route::Url {
+                base: &base,
+                ca_bundle: &ca_bundle,
+            },
+            Certificates::Secret => Route::Service {
+                namespace: NAMESPACE,
+                name: SERVICE,
+                port: self.port,
+            },
+        };
+        self.apply(webhooks::documents(&route).into())
     }
 
     /// Removes the webhook configurations.
@@ -182,9 +217,19 @@ impl Installation {
     }
 
     /// Folder with `tls.crt`, `tls.key` of the webhooks and `ca.crt`.
-    #[must_use]
-    pub fn certificates(&self) -> PathBuf {
+    fn folder(&self) -> PathBuf {
         self.target.folder().join("webhooks")
+    }
+
+    /// What the manager's configuration says about certificates.
+    pub(crate) fn certificate_config(&self) -> Value {
+        match self.certificates {
+            Certificates::Folder => json!({
+                "webhook": {"certDir": self.folder()},
+                "internalCertManagement": {"enable": false},
+            }),
+            Certificates::Secret => json!({"internalCertManagement": {"enable": true}}),
+        }
     }
 
     /// Address the manager listens on: loopback, unless the API server is elsewhere.
@@ -229,6 +274,20 @@ fn definition(target: &Target, file: &Path) -> Result<Value> {
 
 fn namespace() -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+}
+
+/// Leads the API server, which resolves names itself, to the host of the webhooks.
+fn service(host: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": SERVICE, "namespace": NAMESPACE},
+        "spec": {"type": "ExternalName", "externalName": host},
+    })
+}
+
+fn secret() -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, "namespace": NAMESPACE}})
 }
 
 /// Kind and name, as in [`LISTING`].

@@ -37,7 +37,7 @@ pub use checkout::name_in_checkout;
 pub use cluster::{Cluster, Health, Options, TemporaryCluster};
 pub use control_plane::Component;
 pub use error::Error;
-pub use installation::{Installation, InstallationOptions};
+pub use installation::{Certificates, Installation, InstallationOptions};
 pub use interrupt::Interrupt;
 pub use manager::{Manager, ManagerOptions};
 pub use nodes::{DELETE_AFTER, HOLD_DELETION, MANUAL_STATUS};

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -185,6 +186,22 @@ impl Manager {
         self.record.id.kill(&self.name)
     }
 
+    /// Stops it for a while with SIGSTOP, as a machine that hangs would.
+    ///
+    /// # Errors
+    /// [`Error::Signal`].
+    pub fn pause(&self) -> Result<()> {
+        self.record.id.send(&self.name, Signal::STOP)
+    }
+
+    /// Lets it go on after [`Manager::pause`].
+    ///
+    /// # Errors
+    /// [`Error::Signal`].
+    pub fn resume(&self) -> Result<()> {
+        self.record.id.send(&self.name, Signal::CONT)
+    }
+
     /// Lets it run on; it ends with its cluster.
     pub fn leave_running(mut self) {
         self.left_running = true;
@@ -288,13 +305,12 @@ fn config(
         "webhook": {
             "host": installation.webhook_bind_address(),
             "port": options.webhook_port.unwrap_or(installation.webhook_port()),
-            "certDir": installation.certificates(),
         },
         "health": {"healthProbeBindAddress": format!("127.0.0.1:{health_port}")},
         "metrics": {"bindAddress": format!("127.0.0.1:{metrics_port}")},
-        "internalCertManagement": {"enable": false},
         "leaderElection": {"leaderElect": true},
     });
+    merge(&mut config, &installation.certificate_config());
     merge(&mut config, &options.config);
     config
 }

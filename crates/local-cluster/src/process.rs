@@ -75,6 +75,20 @@ impl ProcessId {
         })
     }
 
+    /// Sends a signal that does not end the process.
+    pub(crate) fn send(&self, name: &str, signal: Signal) -> Result<()> {
+        let sent = self
+            .open()
+            .map(|descriptor| pidfd_send_signal(&descriptor, signal));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(Error::Signal {
+                name: name.to_owned(),
+                pid: self.pid,
+            }),
+        }
+    }
+
     /// Sends a signal and waits for the end; true if the process is gone.
     fn signal_and_wait(&self, signal: Signal, limit: Duration) -> bool {
         let Some(descriptor) = self.open() else {

@@ -1,4 +1,4 @@
-//! The webhook configurations for a manager that runs outside the cluster: they name a URL instead of a Service.
+//! The webhook configurations for a manager that runs outside the cluster: they name a URL, or a Service that leads to this machine.
 //! Names, paths and rules are those of admission.md section 1 and WHK-2. Pure.
 
 use serde_json::{Value, json};
@@ -9,12 +9,41 @@ pub(crate) const NAMES: [&str; 2] = [
     "ValidatingWebhookConfiguration/lws-validating-webhook-configuration",
 ];
 
-/// Both configurations with webhooks below `base`, for example `https://127.0.0.1:9443`.
-pub(crate) fn documents(base: &str, ca_bundle: &str) -> [Value; 2] {
+/// How the API server gets to the webhooks.
+pub(crate) enum Route<'a> {
+    /// Below a base such as `https://127.0.0.1:9443`; this authority is trusted.
+    Url { base: &'a str, ca_bundle: &'a str },
+    /// By the Service of this namespace and name. The manager says which authority is trusted (CRT-5).
+    Service {
+        namespace: &'a str,
+        name: &'a str,
+        port: u16,
+    },
+}
+
+impl Route<'_> {
+    fn client(&self, path: &str) -> Value {
+        match self {
+            Self::Url { base, ca_bundle } => {
+                json!({"url": format!("{base}{path}"), "caBundle": ca_bundle})
+            }
+            Self::Service {
+                namespace,
+                name,
+                port,
+            } => {
+                json!({"service": {"namespace": namespace, "name": name, "path": path, "port": port}})
+            }
+        }
+    }
+}
+
+/// Both configurations with webhooks that are reached by `route`.
+pub(crate) fn documents(route: &Route<'_>) -> [Value; 2] {
     let webhook = |name: &str, path: &str, rule: Value| {
         json!({
             "name": name,
-            "clientConfig": {"url": format!("{base}{path}"), "caBundle": ca_bundle},
+            "clientConfig": route.client(path),
             "rules": [rule],
             "failurePolicy": "Fail",
             "sideEffects": "None",
@@ -101,6 +130,25 @@ fn group_pods() -> Value {
 mod tests {
     use super::*;
 
+    fn by_url() -> [Value; 2] {
+        documents(&Route::Url {
+            base: "https://127.0.0.1:1",
+            ca_bundle: "Y2E=",
+        })
+    }
+
+    #[test]
+    fn route_by_a_service_leaves_trust_to_the_manager() {
+        let list = documents(&Route::Service {
+            namespace: "lws-system",
+            name: "lws-webhook-service",
+            port: 7,
+        });
+        let pods = &list[0]["webhooks"][1]["clientConfig"];
+        let service = json!({"namespace": "lws-system", "name": "lws-webhook-service", "path": "/mutate--v1-pod", "port": 7});
+        assert_eq!(pods, &json!({"service": service}));
+    }
+
     /// Name, URL and whether an object selector is set, in order, of one configuration.
     fn entries(configuration: &Value) -> Vec<(String, String, bool)> {
         let webhooks = configuration["webhooks"].as_array().unwrap();
@@ -120,7 +168,7 @@ mod tests {
 
     #[test]
     fn ops_whk_2_entries_and_paths() {
-        let list = documents("https://127.0.0.1:1", "Y2E=");
+        let list = by_url();
         let base = "https://127.0.0.1:1";
         let entry = |name: &str, path: &str, selects: bool| {
             (name.to_owned(), format!("{base}{path}"), selects)
@@ -155,7 +203,7 @@ mod tests {
 
     #[test]
     fn adm_reg_3_rules_name_no_subresource() {
-        let list = json!(documents("https://127.0.0.1:1", "Y2E=")).to_string();
+        let list = json!(by_url()).to_string();
         for subresource in ["/scale\"", "/status\"", "/*\""] {
             assert!(!list.contains(subresource), "{subresource}");
         }
@@ -164,7 +212,7 @@ mod tests {
     /// REG-6: no validating webhook sees a pod, so that a finalizer can be removed while we are down.
     #[test]
     fn adm_reg_1_reg_4_reg_6_what_entries_leave_to_the_defaults() {
-        let list = documents("https://127.0.0.1:1", "Y2E=");
+        let list = by_url();
         for hook in list
             .iter()
             .flat_map(|document| document["webhooks"].as_array().unwrap())
@@ -192,7 +240,7 @@ mod tests {
 
     #[test]
     fn adm_reg_2_names() {
-        let names = documents("https://127.0.0.1:1", "Y2E=").map(|document| {
+        let names = by_url().map(|document| {
             let name = document["metadata"]["name"].as_str().unwrap();
             format!("{}/{name}", document["kind"].as_str().unwrap())
         });

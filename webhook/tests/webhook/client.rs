@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use lws_core::admission::Environment;
-use lws_webhook::{Admission, CertStore, Probe, Server};
+use lws_webhook::{Admission, CertStore, Probe, Server, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use rustls_pki_types::ServerName;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -65,6 +65,10 @@ pub struct Running {
 
 impl Running {
     pub async fn start() -> Self {
+        Self::start_with(Tls::default()).await
+    }
+
+    pub async fn start_with(tls: Tls) -> Self {
         let authority = Authority::new();
         let certificates = Arc::new(CertStore::new());
         let pem = authority.issue();
@@ -74,9 +78,14 @@ impl Running {
         let provider = rustls::crypto::ring::default_provider();
         let admission = Arc::new(Admission::new(Environment::default(), &provider));
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::bind(loopback, Arc::clone(&certificates), &admission)
-            .await
-            .unwrap();
+        let server = Server::bind(
+            loopback,
+            Arc::clone(&certificates),
+            &tls,
+            admission.router(),
+        )
+        .await
+        .unwrap();
         let (address, probe) = (server.address(), server.probe());
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(server.serve(async {
@@ -105,11 +114,24 @@ impl Running {
     }
 
     pub fn client_of(&self, authority: &Authority) -> Client {
+        self.client_with(authority, rustls::DEFAULT_VERSIONS)
+    }
+
+    /// A client that speaks these versions only.
+    pub fn client_of_versions(&self, versions: &[&'static SupportedProtocolVersion]) -> Client {
+        self.client_with(&self.authority, versions)
+    }
+
+    fn client_with(
+        &self,
+        authority: &Authority,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(authority.root.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();

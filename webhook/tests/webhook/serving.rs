@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::client::{Authority, Pem, Running, head};
-use lws_webhook::{CertFiles, CertStore, CertificateError, NotReady};
+use lws_webhook::{CertFiles, CertStore, CertificateError, NotReady, Tls};
+use rustls::version::{TLS12, TLS13};
 use serde_json::json;
 
 const PATH: &str = "/validate--v1-pod";
@@ -30,6 +31,44 @@ async fn ops_whk_1_http_1_1_and_our_certificate() {
         server.client_of(&Authority::new()).connect().await.is_err(),
         "a stranger's authority does not vouch for it"
     );
+}
+
+#[tokio::test]
+async fn ops_tls_1_versions_offered() {
+    for (tls, has_1_2) in [
+        (Tls::default(), true),
+        (Tls::from_1_2(Vec::new()), true),
+        (Tls::only_1_3(), false),
+    ] {
+        let server = Running::start_with(tls.clone()).await;
+        let old = server.client_of_versions(&[&TLS12]).connect().await;
+        assert_eq!(old.is_ok(), has_1_2, "{tls:?}");
+        server
+            .client_of_versions(&[&TLS13])
+            .connect()
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn ops_tls_2_suites_of_tls_1_2_are_chosen_and_those_of_1_3_are_not() {
+    for suite in Tls::known_suites() {
+        let server = Running::start_with(Tls::from_1_2(vec![suite])).await;
+        let old = server.client_of_versions(&[&TLS12]).connect().await;
+        // The certificate of the test is ECDSA.
+        let name = format!("{:?}", suite.suite());
+        assert_eq!(old.is_ok(), name.contains("ECDSA"), "{name}");
+        if let Ok(connection) = old {
+            let used = connection.stream.get_ref().1.negotiated_cipher_suite();
+            assert_eq!(used, Some(suite));
+        }
+        server
+            .client_of_versions(&[&TLS13])
+            .connect()
+            .await
+            .unwrap();
+    }
 }
 
 #[tokio::test]
