@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lws_core::cache::{Applied, Cache, Change, Wakes};
 use lws_core::guard::{Guard, Passage};
 use lws_core::intent::{Kind, Target};
@@ -373,9 +374,15 @@ impl Store {
         }
     }
 
-    /// KRS-57.
-    pub fn remember_applied(&self, set: Uid, applied: Applied) {
-        self.state().cache.remember_applied(set, applied);
+    /// What a pass of a set leaves for the next one: what was applied (KRS-57), and when the status was written.
+    pub fn remember(&self, set: &Uid, applied: Option<Applied>, reported: Option<Timestamp>) {
+        let cache = &mut self.state().cache;
+        if let Some(applied) = applied {
+            cache.remember_applied(set.clone(), applied);
+        }
+        if let Some(reported) = reported {
+            cache.remember_reported(set.clone(), reported);
+        }
     }
 
     /// SLC-5: remembers which children of a DisaggregatedSet it was told are left alone.

@@ -11,17 +11,17 @@ pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
         return Next::Forget;
     };
     record(&snapshot.lws.meta);
-    let plan = plan(&snapshot);
+    let mut plan = plan(&snapshot);
     let done = cx.gateway.perform(plan.plan.steps.clone()).await;
     let report = if done.stopped {
         Report::default()
     } else {
         report(&snapshot, &plan, &done, now())
     };
-    if let Some(applied) = report.applied {
-        cx.store
-            .remember_applied(snapshot.lws.meta.uid.clone(), applied);
-    }
+    let wakes = [plan.plan.wake_after, report.wake_after];
+    plan.plan.wake_after = wakes.into_iter().flatten().min();
+    cx.store
+        .remember(&snapshot.lws.meta.uid, report.applied, report.reported);
     let passes = [done, cx.gateway.perform(report.steps).await];
     cx.notices.post(&plan.plan, &passes);
     next(&plan.plan, &passes)

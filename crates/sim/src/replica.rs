@@ -402,16 +402,22 @@ impl Memory {
         }
         let outcome = work.run.outcome().clone();
         let is_first = work.first.is_none();
-        if let (Decided::Set(decided), true, false) = (&work.decided, is_first, outcome.stopped) {
-            let (snapshot, plan) = &**decided;
+        if let (Decided::Set(decided), true, false) = (&mut work.decided, is_first, outcome.stopped)
+        {
+            let (snapshot, plan) = &mut **decided;
             let report = leaderworkerset::report(snapshot, plan, &outcome, at);
             let uid = snapshot.lws.meta.uid.clone();
             let steps = bugs.steps(&report.steps);
             judge(Decision::Report(snapshot, &steps));
+            let wakes = [plan.plan.wake_after, report.wake_after];
+            plan.plan.wake_after = wakes.into_iter().flatten().min();
             work.run = Run::new(steps);
             work.first = Some(outcome);
             if let Some(applied) = report.applied {
-                self.cache.remember_applied(uid, applied);
+                self.cache.remember_applied(uid.clone(), applied);
+            }
+            if let Some(reported) = report.reported {
+                self.cache.remember_reported(uid, reported);
             }
             return;
         }

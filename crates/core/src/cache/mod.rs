@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 pub use self::change::Change;
 pub use self::lost::Lost;
 pub(crate) use self::pods::leader_name;
@@ -73,6 +75,7 @@ pub struct Cache {
     lost: LostSets,
     applied: BTreeMap<Uid, Applied>,
     left_alone: BTreeMap<Uid, Vec<Arc<str>>>,
+    reported: BTreeMap<Uid, Timestamp>,
     newest: BTreeMap<Kind, Arc<str>>,
 }
 
@@ -253,6 +256,11 @@ impl Cache {
         self.left_alone.get(set).map_or(&[], Vec::as_slice)
     }
 
+    /// When the status of the set with this UID was written last from here.
+    pub fn reported(&self, set: &Uid) -> Option<Timestamp> {
+        self.reported.get(set).copied()
+    }
+
     /// KRS-36: the cache shows what `written` left behind. Versions that cannot be compared count as seen. A watch reports in the order
     /// of versions, so a newer version of any object of the kind shows it too, for instance when the object is gone again.
     pub fn sees(&self, written: &Written) -> bool {
@@ -303,6 +311,7 @@ impl Cache {
             file(&mut self.children_of, &step, Meta::disaggregated_set_key);
             if let (Some(old), None) = (&step.old, &step.new) {
                 self.applied.remove(&old.meta.uid);
+                self.reported.remove(&old.meta.uid);
             }
             self.wake_by_set(&step, &mut wakes);
         }
@@ -445,6 +454,11 @@ impl Cache {
     /// SLC-5: remembers which children of the DisaggregatedSet with this UID it was told are left alone, until that set is gone.
     pub fn remember_left_alone(&mut self, set: Uid, children: Vec<Arc<str>>) {
         self.left_alone.insert(set, children);
+    }
+
+    /// Remembers when the status of the set with this UID was written, until that set is gone.
+    pub fn remember_reported(&mut self, set: Uid, at: Timestamp) {
+        self.reported.insert(set, at);
     }
 
     fn note_lost(&mut self, set: &StatefulSet) {

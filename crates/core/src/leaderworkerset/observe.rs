@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::cache::{Applied, Cache};
 use crate::model::{Deployment, Lws, ObjectKey, Pod, Revision, Service, StatefulSet, Uid};
 
@@ -31,6 +33,8 @@ pub struct Snapshot {
     pub revisions: Vec<Arc<Revision>>,
     /// What was applied last to the leader set.
     pub applied: Option<Applied>,
+    /// When its status was written last from here.
+    pub reported: Option<Timestamp>,
 }
 
 /// Takes the set `key` from the cache; `None` if it is gone.
@@ -65,6 +69,7 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<Snapshot> {
         stateful_sets,
         revisions: cache.revisions_of(key).cloned().collect(),
         applied: cache.applied(&lws.meta.uid).cloned(),
+        reported: cache.reported(&lws.meta.uid),
         lws,
     })
 }

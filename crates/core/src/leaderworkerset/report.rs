@@ -1,10 +1,13 @@
 //! What follows a plan: the status of the set, and once a rollout is over, the end of what it left behind (ORD-20 steps 14 and 15).
 //!
 //! Decides from the snapshot of the plan and from what became of its steps. The status is written only if it changed, also after a failure (ORD-23);
-//! nothing is removed after one.
+//! nothing is removed after one. A burst of changes that are mere numbers is one write.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1 as apps;
+use lws_api::leaderworkerset::LeaderWorkerSetStatus;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,6 +22,9 @@ use crate::model::{Deployment, Revision, StatefulSet};
 use crate::restart_counts::RestartCounts;
 use crate::run::Outcome;
 
+/// Shortest time between two statuses that differ in nothing but numbers.
+pub(super) const NUMBERS_PERIOD: Duration = Duration::from_secs(5);
+
 /// What is to be done after a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -26,6 +32,10 @@ pub struct Report {
     pub steps: Vec<Step>,
     /// KRS-57: what the leader set is now known to be, if it was written.
     pub applied: Option<Applied>,
+    /// When the status is written, if it is.
+    pub reported: Option<Timestamp>,
+    /// Numbers that are held back are written after this time.
+    pub wake_after: Option<Duration>,
 }
 
 /// ORD-20 steps 14 and 15, after the steps of `plan` came to `outcome`.
@@ -47,8 +57,12 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
     };
     let decided = status::decide(&snapshot.lws, &state, is_clean, now);
     let is_update_done = is_clean && state.is_update_done;
+    let wake_after = hold(snapshot, &decided.status, now);
     let mut steps = Vec::new();
-    steps.extend(write_status(snapshot, basis, outcome, decided));
+    if wake_after.is_none() {
+        steps.extend(write_status(snapshot, basis, outcome, decided));
+    }
+    let reported = (!steps.is_empty()).then_some(now);
     if is_update_done {
         // A write of the status changes the version that the counts were read from; they go in the pass that it wakes.
         let counts = if steps.is_empty() {
@@ -64,7 +78,22 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
         applied: answer
             .filter(|_| was_written(plan, basis, outcome))
             .and_then(|answer| applied(answer, basis)),
+        reported,
+        wake_after,
     }
+}
+
+/// How long a change of mere numbers waits, so that a burst of them is one write: while many groups get ready, each of them changes the status. What
+/// conditions say is never held back, nor is the first status that this process writes.
+fn hold(snapshot: &Snapshot, status: &LeaderWorkerSetStatus, now: Timestamp) -> Option<Duration> {
+    if !status::differs_in_numbers_only(&snapshot.lws.status, status) {
+        return None;
+    }
+    // A clock that was set back has no say.
+    let passed = Duration::try_from(now.duration_since(snapshot.reported?)).ok()?;
+    NUMBERS_PERIOD
+        .checked_sub(passed)
+        .filter(|rest| !rest.is_zero())
 }
 
 /// ORD-109.

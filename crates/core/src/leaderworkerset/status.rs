@@ -291,6 +291,25 @@ pub(super) fn decide(lws: &Lws, state: &State, is_clean: bool, now: Timestamp) -
     Decided { status, event }
 }
 
+/// Whether nothing changes but how many groups are in which state.
+pub(super) fn differs_in_numbers_only(
+    old: &LeaderWorkerSetStatus,
+    new: &LeaderWorkerSetStatus,
+) -> bool {
+    let LeaderWorkerSetStatus {
+        conditions,
+        ready_replicas: _,
+        updated_replicas: _,
+        replicas: _,
+        hpa_pod_selector,
+        observed_generation,
+    } = old;
+    old != new
+        && *conditions == new.conditions
+        && *hpa_pod_selector == new.hpa_pod_selector
+        && *observed_generation == new.observed_generation
+}
+
 /// ORD-102: set once, so that a selector that somebody relies on never changes.
 fn selector(lws: &Lws) -> String {
     let stored = &lws.status.hpa_pod_selector;

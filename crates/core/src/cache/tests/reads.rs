@@ -1,5 +1,7 @@
 //! What the cache finds, and what it makes of writes (KRS-36).
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::cache::Applied;
 use crate::intent::{Kind, Target};
@@ -183,6 +185,16 @@ fn krs_57_applied_is_remembered_until_the_set_is_gone() {
         "new".into(),
     )])]));
     assert_eq!(cache.applied(&"x-uid".into()), None);
+}
+
+#[test]
+fn ord_109_the_time_of_the_status_is_remembered_until_the_set_is_gone() {
+    let mut cache = one_group();
+    cache.remember_reported("x-uid".into(), Timestamp::UNIX_EPOCH);
+    cache.apply_sets(Change::Applied(set(&[version("2")])));
+    assert_eq!(cache.reported(&"x-uid".into()), Some(Timestamp::UNIX_EPOCH));
+    cache.apply_sets(Change::Relisted(vec![]));
+    assert_eq!(cache.reported(&"x-uid".into()), None);
 }
 
 fn written(uid: &str, seen_as: SeenAs) -> Written {

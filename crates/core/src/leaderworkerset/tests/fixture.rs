@@ -42,6 +42,7 @@ pub(crate) fn bare(lws: Lws) -> Snapshot {
         stateful_sets: Default::default(),
         revisions: Vec::new(),
         applied: None,
+        reported: None,
     }
 }
 

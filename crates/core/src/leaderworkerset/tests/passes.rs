@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::fixture::{
@@ -365,6 +366,42 @@ fn ord_100_replicas_are_those_of_the_answer() {
         replicas(Some(json!({"status": {"replicas": i64::MAX}}))),
         Value::Null
     );
+}
+
+#[test]
+fn ord_109_mere_numbers_wait_for_others_and_nothing_else_does() {
+    let of = |patch: Value, reported: Option<i64>| {
+        let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+        let mut set = (*snapshot.lws).clone();
+        let mut status = json!(set.status);
+        json_patch::merge(&mut status, &patch);
+        set.status = serde_json::from_value(status).unwrap();
+        snapshot.lws = Arc::new(set);
+        snapshot.reported = reported.map(|second| Timestamp::from_second(second).unwrap());
+        let report = pass(&snapshot).report;
+        let is_written = report.reported == Some(NOW);
+        assert_eq!(is_written, !report.steps.is_empty());
+        (is_written, report.wake_after.map(|wait| wait.as_secs()))
+    };
+    let numbers = || json!({"readyReplicas": 1});
+    assert_eq!(of(json!({}), Some(0)), (false, None), "nothing changed");
+    assert_eq!(of(numbers(), None), (true, None), "the first one");
+    for (reported, written, wait) in [
+        (0, false, Some(5)),
+        (-3, false, Some(2)),
+        (-5, true, None),
+        (-99, true, None),
+        (1, true, None),
+    ] {
+        assert_eq!(of(numbers(), Some(reported)), (written, wait), "{reported}");
+    }
+    for patch in [
+        json!({"replicas": 7, "observedGeneration": 0}),
+        json!({"readyReplicas": 1, "conditions": []}),
+        json!({"hpaPodSelector": ""}),
+    ] {
+        assert_eq!(of(patch.clone(), Some(0)), (true, None), "{patch}");
+    }
 }
 
 #[test]
