@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::documents::{Documents, default, root, template, with};
 
-/// Names that begin like this, whatever the release is called.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DEPLOYMENT: &str = "lws-controller-manager";
 
 fn deployment(documents: &Documents) -> &Value {
@@ -90,9 +90,17 @@ fn ops_helm_3_labels_and_fixed_names() {
     let documents = template("serving", &["--set=enablePrometheus=true,replicaCount=2"]);
     for document in &documents.0 {
         let labels = &document["metadata"]["labels"];
-        assert_eq!(labels["helm.sh/chart"], "lws-0.1.0", "{document}");
+        assert_eq!(
+            labels["helm.sh/chart"],
+            format!("lws-{VERSION}"),
+            "{document}"
+        );
         assert_eq!(labels["app.kubernetes.io/name"], "lws", "{document}");
-        assert_eq!(labels["app.kubernetes.io/version"], "v0.1.0", "{document}");
+        assert_eq!(
+            labels["app.kubernetes.io/version"],
+            format!("v{VERSION}"),
+            "{document}"
+        );
         assert_eq!(labels["app.kubernetes.io/managed-by"], "Helm", "{document}");
     }
     let deployment = documents.get("Deployment", "serving-lws-controller-manager");
@@ -246,7 +254,7 @@ fn ops_helm_1_helm_7_values_of_the_deployment() {
         (
             r#"image.manager.repository="example.com/m""#,
             "/spec/template/spec/containers/0/image",
-            json!("example.com/m:v0.1.0"),
+            json!(format!("example.com/m:v{VERSION}")),
         ),
         (
             r#"image.manager.tag="t1""#,

@@ -590,11 +590,14 @@ fn ops_kus_2_kus_4_switch_to_prometheus() {
             "endpoints": [{
                 "path": "/metrics", "port": "https", "scheme": "https",
                 "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-                "tlsConfig": {"insecureSkipVerify": true},
+                "tlsConfig": {"insecureSkipVerify": true}, "honorLabels": true,
             }],
             "selector": {"matchLabels": {"control-plane": "controller-manager"}},
         })
     );
+    documents.get("PrometheusRule", "lws-controller-manager-rules");
+    let dashboard = documents.get("ConfigMap", "lws-dashboard");
+    assert_eq!(dashboard["metadata"]["labels"]["grafana_dashboard"], "1");
     let role = documents.get("Role", "lws-prometheus-k8s");
     assert_eq!(
         permissions(role),

@@ -12,4 +12,5 @@ mod chart;
 mod documents;
 mod image;
 mod kustomize;
+mod monitoring;
 mod same;
