@@ -87,6 +87,12 @@ pub async fn on_own_cluster_in(
     start_own_cluster(name, json!({"name": namespace}), Certificates::Folder, test).await
 }
 
+/// Runs a test that starts a cluster by itself, without manager and namespace.
+pub async fn with_own_turn(test: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+    let _turn = OWN.lock().await;
+    tokio::task::spawn_blocking(test).await?
+}
+
 async fn start_own_cluster(
     name: &'static str,
     namespace: Value,

@@ -24,6 +24,7 @@ pub use act::Denial;
 pub use audit::{AuditLog, Request};
 pub use bench::{
     Bench, RESERVED, on_new_installation, on_own_cluster, on_own_cluster_in, on_shared_cluster,
+    with_own_turn,
 };
 pub use cluster::Plant;
 pub use manifest::Manifest;

@@ -4,6 +4,7 @@ mod certificates;
 mod crash;
 mod idle;
 mod large;
+mod manifests;
 mod restart;
 mod takeover;
 mod without_webhooks;
