@@ -12,6 +12,7 @@ mod crds;
 mod demo;
 mod interrupt;
 mod manifests;
+mod release;
 mod repository;
 mod test;
 
@@ -39,6 +40,8 @@ enum Command {
     Manifests(manifests::Arguments),
     /// Writes into docs/spec-coverage.md which tests show which rule, or checks that every rule has a test or a reason.
     Coverage(coverage::Arguments),
+    /// Sets a version, and makes manifests, chart archive, binaries, checksums and notes of it.
+    Release(release::Arguments),
     /// Runs the quick checks: format, clippy, generated files.
     Check(check::Arguments),
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Manifests(arguments) => manifests::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),
+        Command::Release(arguments) => release::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     };
     match outcome {

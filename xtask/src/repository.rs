@@ -83,7 +83,7 @@ pub fn build_release_manager() -> Result<PathBuf> {
 }
 
 /// Cargo's target folder: this binary was built into `<target>/<profile>`.
-fn target_folder() -> Result<PathBuf> {
+pub fn target_folder() -> Result<PathBuf> {
     let this = std::env::current_exe().context("cannot find this program")?;
     let folder = this
         .parent()
