@@ -466,7 +466,7 @@ fn ops_whk_2_webhook_configurations_lead_to_the_service() {
         let (group, resource) = resource.split_once('/').unwrap();
         assert_eq!(
             hook["rules"],
-            json!([{"apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": [resource]}])
+            json!([{"apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": [resource], "scope": "*"}])
         );
         assert_eq!(
             (&hook["failurePolicy"], &hook["sideEffects"]),
