@@ -28,7 +28,7 @@ fn positive(seconds: i32, otherwise: u64) -> u64 {
 
 /// FAIL-61: what is left of the delay for a leader created at `created`; `None` when the group may be recreated now.
 /// A creation time in the future counts as now, so that a wrong clock cannot stretch the wait.
-pub(super) fn remaining(
+pub fn remaining(
     backoff: &RestartBackoff,
     count: i32,
     created: Option<Timestamp>,

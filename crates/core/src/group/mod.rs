@@ -29,6 +29,7 @@ use std::time::Duration;
 use lws_api::leaderworkerset::LeaderWorkerSetSpec;
 use lws_api::names::label;
 
+pub use self::backoff::remaining as backoff_left;
 pub use self::cause::{Cause, CauseEvent};
 pub use self::observe::{GroupSnapshot, observe};
 pub use self::plan::{GroupPlan, plan};

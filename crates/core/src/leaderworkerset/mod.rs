@@ -12,6 +12,7 @@ mod observe;
 mod ordinal;
 mod pass;
 mod plan;
+pub mod rehearsal;
 mod report;
 pub mod revision;
 pub mod rollout;

@@ -142,7 +142,7 @@ impl<'a> Ordinal<'a> {
 }
 
 /// ORD-54: an annotation that is no number reads as the wanted replicas.
-fn have(set: &StatefulSet, budget: Budget) -> rollout::Current {
+pub(super) fn have(set: &StatefulSet, budget: Budget) -> rollout::Current {
     let number = |number: i32| u32::try_from(number).unwrap_or_default();
     rollout::Current {
         replicas: number(set.replicas),
