@@ -5,6 +5,7 @@
 pub mod children;
 mod events;
 pub mod executor;
+pub mod foresight;
 mod observe;
 mod plan;
 pub mod planner;

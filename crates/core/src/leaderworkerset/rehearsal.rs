@@ -218,7 +218,11 @@ impl Play {
         let Some(current) = self.current else {
             return;
         };
-        let removed: Vec<u32> = self.groups.split_off(&current.replicas).into_keys().collect();
+        let removed: Vec<u32> = self
+            .groups
+            .split_off(&current.replicas)
+            .into_keys()
+            .collect();
         let missing = (0..current.replicas).filter(|index| !self.groups.contains_key(index));
         let created: Vec<u32> = missing.collect();
         for index in &created {
@@ -289,7 +293,11 @@ mod tests {
     use super::*;
     use crate::leaderworkerset::tests::fixture::{bare, demo_with, running};
 
-    fn spec(replicas: i32, (surge, unavailable): (i32, i32), partition: i32) -> LeaderWorkerSetSpec {
+    fn spec(
+        replicas: i32,
+        (surge, unavailable): (i32, i32),
+        partition: i32,
+    ) -> LeaderWorkerSetSpec {
         LeaderWorkerSetSpec {
             replicas: Some(replicas),
             rollout_strategy: Some(RolloutStrategy {
@@ -323,12 +331,25 @@ mod tests {
             (1, 1, 0, vec![(2, 1), (2, 0), (1, 0)], 1),
             (4, 0, 1, vec![(4, 4), (4, 3), (4, 2), (4, 1), (4, 0)], 3),
             (4, 0, 2, vec![(4, 4), (4, 2), (4, 1), (4, 0)], 2),
-            (4, 1, 1, vec![(5, 4), (5, 3), (5, 2), (5, 1), (5, 0), (4, 0)], 3),
+            (
+                4,
+                1,
+                1,
+                vec![(5, 4), (5, 3), (5, 2), (5, 1), (5, 0), (4, 0)],
+                3,
+            ),
             (2, 0, 1, vec![(2, 2), (2, 1), (2, 0)], 1),
         ] {
             let rehearsal = update(&spec(replicas, (surge, unavailable), 0));
-            assert_eq!(pairs(&rehearsal), sequence, "{replicas} +{surge} -{unavailable}");
-            assert_eq!(rehearsal.lowest, lowest, "{replicas} +{surge} -{unavailable}");
+            assert_eq!(
+                pairs(&rehearsal),
+                sequence,
+                "{replicas} +{surge} -{unavailable}"
+            );
+            assert_eq!(
+                rehearsal.lowest, lowest,
+                "{replicas} +{surge} -{unavailable}"
+            );
             assert_eq!(rehearsal.rolled(), (0..replicas.unsigned_abs()).collect());
         }
     }

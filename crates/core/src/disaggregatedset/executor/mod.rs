@@ -18,6 +18,7 @@ use lws_api::disaggregatedset::DuringRollout;
 use super::planner::Violation;
 use super::sub_roles::{CountsError, Move, Routing};
 use super::targets::RoleTarget;
+pub(super) use transition::rollout_of;
 
 /// One slice as it is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

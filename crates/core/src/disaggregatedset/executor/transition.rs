@@ -53,6 +53,17 @@ pub(super) fn pass(slice: &Slice) -> Pass {
     }
 }
 
+/// What the planner would be asked about a slice, and the roles in its order; `None` while an observation is pending.
+pub(in crate::disaggregatedset) fn rollout_of(slice: &Slice) -> (Vec<LeafKey>, Option<Rollout>) {
+    let transition = Transition {
+        slice,
+        revisions: Revisions::of(slice),
+    };
+    let roles = plan_roles(slice, &transition.revisions);
+    let rollout = transition.rollout(&roles);
+    (roles.into_iter().map(|role| role.key).collect(), rollout)
+}
+
 /// What a pass has come to so far.
 #[derive(Default)]
 struct Draft {
