@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::coverage;
 use crate::crds;
+use crate::docs;
 use crate::manifests;
 use crate::repository::{self, cargo};
 
@@ -17,8 +18,9 @@ pub struct Arguments {}
 pub type Check = (&'static str, fn() -> Result<()>);
 
 /// All checks, quickest first.
-pub const CHECKS: [Check; 5] = [
+pub const CHECKS: [Check; 6] = [
     ("format", format),
+    ("documentation", docs::check),
     ("spec coverage", coverage::check_committed),
     ("crds", crds::check_committed),
     ("manifests", manifests::check_committed),

@@ -10,6 +10,7 @@ mod cluster;
 mod coverage;
 mod crds;
 mod demo;
+mod docs;
 mod interrupt;
 mod manifests;
 mod release;
