@@ -52,7 +52,7 @@ enum Command {
 /// Arguments of `kubectl lws completion`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  source <(kubectl lws completion bash)")]
+  source <(kubectl-lws completion bash)")]
 struct Completion {
     /// The shell.
     shell: Shell,
