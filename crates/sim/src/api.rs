@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lws_core::admission::{Environment, lws, pod};
 use lws_core::intent::{Propagation, Subresource};
 use lws_core::run::{Class, Failure, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::store::{self, Answer, Cascade, Deletion, Key, Kind, Store};
 
@@ -29,6 +29,7 @@ pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer
             };
             let deletion = Deletion {
                 uid: Some(uid.as_str().to_owned()),
+                version: None,
                 cascade,
                 grace: None,
             };
@@ -97,21 +98,26 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
     store.create(by, key, body)
 }
 
-/// A user's edit of a set: a merge patch of its spec, through admission.
+/// POST with `generateName`.
+pub fn generate(store: &mut Store, by: &'static str, key: &Key, mut body: Value) -> Answer {
+    store::metadata(&mut body).insert("generateName".into(), key.name.as_ref().into());
+    store.generate(by, key.kind, &key.namespace, body)
+}
+
+/// A merge patch through admission.
+pub fn patch(store: &mut Store, by: &'static str, key: &Key, body: &Value) -> Answer {
+    store.admit_patch(by, key, false, body, |new, old| {
+        if key.kind == Kind::LeaderWorkerSet {
+            lws::default(new);
+            validate(new, Some(old))?;
+        }
+        Ok(())
+    })
+}
+
+/// A user's edit of a set: a merge patch of its spec.
 pub fn edit(store: &mut Store, key: &Key, spec: &Value) -> Answer {
-    let Some(live) = store.get(key).cloned() else {
-        return Err(gone(key));
-    };
-    let mut new = (*live).clone();
-    json_patch::merge(&mut new["spec"], spec);
-    lws::default(&mut new);
-    validate(&new, Some(&live))?;
-    store.patch(
-        "user",
-        key,
-        false,
-        &serde_json::json!({"spec": new["spec"]}),
-    )
+    patch(store, "user", key, &json!({"spec": spec}))
 }
 
 fn validate(new: &Value, old: Option<&Arc<Value>>) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 
 pub mod actors;
 pub mod api;
+pub mod conformance;
 pub mod faults;
 pub mod planted;
 pub mod properties;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{owners, uid};
-use crate::store::{Cascade, Key, Store, finalizers, is_terminating};
+use crate::store::{Cascade, FOREGROUND, Key, ORPHAN, Store, finalizers, is_terminating};
 
 /// What the collector would write next about an object.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub enum Write {
     Delete(Key, String, Cascade),
     /// The object's dependents are gone: this finalizer goes.
     Release(Key, Value),
-    /// An orphan loses its owner reference.
+    /// An object loses the reference to an owner that is gone, is going, or lets it go.
     Orphan(Key, Value),
 }
 
@@ -36,24 +36,24 @@ pub fn next(
 ) -> Option<Write> {
     if is_terminating(object) {
         let held = finalizers(object);
-        if held.contains(&"orphan") {
+        if held.contains(&ORPHAN) {
             return Some(orphan(store, key, object));
         }
-        if held.contains(&"foregroundDeletion") && !has_blocking_dependents(store, object) {
-            return Some(Write::Release(
-                key.clone(),
-                without(object, "foregroundDeletion"),
-            ));
+        if held.contains(&FOREGROUND) && !has_blocking_dependents(store, object) {
+            return Some(Write::Release(key.clone(), without(object, FOREGROUND)));
         }
         return None;
     }
     let owner = |reference: &Value| alive.get(reference["uid"].as_str().unwrap_or_default());
     let mut references = owners(object).peekable();
     references.peek()?;
-    let waits = |o: &Arc<Value>| is_terminating(o) && finalizers(o).contains(&"foregroundDeletion");
-    let is_solid = owners(object).any(|r| owner(r).is_some_and(|o| !waits(o)));
-    if is_solid {
-        return None;
+    let waits = |o: &Arc<Value>| is_terminating(o) && finalizers(o).contains(&FOREGROUND);
+    let is_solid = |r: &Value| owner(r).is_some_and(|o| !waits(o));
+    let solid: Vec<&Value> = owners(object).filter(|r| is_solid(r)).collect();
+    if !solid.is_empty() {
+        let all = owners(object).count();
+        let kept = json!({"metadata": {"ownerReferences": solid}});
+        return (solid.len() < all).then(|| Write::Orphan(key.clone(), kept));
     }
     let is_waited_for = owners(object).any(|r| owner(r).is_some_and(waits));
     let cascade = if is_waited_for && dependents(store, object).next().is_some() {
@@ -88,7 +88,7 @@ fn orphan(store: &Store, key: &Key, object: &Value) -> Write {
                 json!({"metadata": {"ownerReferences": kept}}),
             )
         }
-        None => Write::Release(key.clone(), without(object, "orphan")),
+        None => Write::Release(key.clone(), without(object, ORPHAN)),
     }
 }
 

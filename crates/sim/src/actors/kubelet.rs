@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{is_ready, restarts};
+use super::{annotation, is_ready, restarts};
 use crate::store::{is_terminating, text};
 
 /// Image whose container never becomes ready.
 pub const BROKEN: &str = "broken";
+/// Annotation of a pod whose status is set by hand.
+pub const MANUAL: &str = "e2e.lws/manual-status";
 
 /// What happens to a pod next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,7 @@ pub fn next(pod: &Value) -> Option<Event> {
                 .is_some_and(|gates| !gates.is_empty());
             (!is_gated).then_some(Event::Bind)
         }
+        _ if !annotation(pod, MANUAL).is_empty() => None,
         Some("Running") if is_ready(pod) => None,
         Some("Running") => {
             let image = text(pod, "/spec/containers/0/image");

@@ -1,4 +1,4 @@
-//! The StatefulSet controller of Kubernetes 1.37, policy Parallel: it sees the truth, and makes one write at a time.
+//! The StatefulSet controller of Kubernetes 1.37: it sees the truth, and makes one write at a time.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{controller, is_ready, label, number, uid};
+use super::{controller, is_ready, label, number, owners, uid};
 use crate::store::{Key, Kind, Store, is_terminating, text};
 
 /// Label of a pod that names the revision of its set.
 pub const REVISION: &str = "controller-revision-hash";
+
+/// Label of a revision.
+const HASH: &str = "controller.kubernetes.io/hash";
 
 /// What the controller would write next.
 #[derive(Clone, Debug)]
@@ -20,17 +23,18 @@ pub enum Write {
     Create(Key, Value),
     /// A pod.
     Delete(Key, String),
-    /// A pod gets its owner reference.
-    Adopt(Key, Value),
+    /// A pod or a revision gets or loses its owner, or a revision becomes the newest again.
+    Patch(Key, Value),
     /// The set's status.
     Status(Key, Value),
 }
 
-/// One set with its pods, by ordinal.
+/// One set with what is its own.
 struct Sync<'a> {
     key: &'a Key,
     set: &'a Value,
     pods: BTreeMap<i64, &'a Arc<Value>>,
+    revisions: BTreeMap<&'a Key, &'a Arc<Value>>,
     update: String,
     current: String,
 }
@@ -39,29 +43,34 @@ struct Sync<'a> {
 pub fn next(store: &Store, key: &Key, gate: bool) -> Option<Write> {
     let set = store.get(key)?;
     let update = revision_name(key, set);
+    let revisions = revisions(store, key, set);
     let stored = text(set, "/status/currentRevision").unwrap_or_default();
-    let current = if stored.is_empty() {
-        update.clone()
-    } else {
-        stored.to_owned()
-    };
-    let pods = pods(store, key, set);
+    // A set that ends keeps what it had, although its revisions go before it.
+    let is_known = revisions.keys().any(|revision| *revision.name == *stored)
+        || (is_terminating(set) && !stored.is_empty());
     let sync = Sync {
         key,
         set,
-        pods,
+        pods: pods(store, key, set),
+        current: if is_known { stored } else { &update }.to_owned(),
+        revisions,
         update,
-        current,
     };
     let work = if is_terminating(set) {
         None
     } else {
-        sync.adopt(store)
+        sync.adopt_revision()
+            .or_else(|| sync.adopt_or_release(store))
             .or_else(|| sync.revision(store))
-            .or_else(|| sync.pod_to_end(gate))
-            .or_else(|| sync.pod_to_create(store))
+            .or_else(|| sync.pod(store, gate))
     };
-    work.or_else(|| sync.status())
+    match work {
+        // A create that cannot succeed does not keep the status from being told.
+        Some(Write::Create(key, _)) if store.get(&key).is_some() => {
+            sync.status().or(sync.pod(store, gate))
+        }
+        work => work.or_else(|| sync.status()),
+    }
 }
 
 fn pods<'a>(store: &'a Store, key: &Key, set: &Value) -> BTreeMap<i64, &'a Arc<Value>> {
@@ -73,6 +82,27 @@ fn pods<'a>(store: &'a Store, key: &Key, set: &Value) -> BTreeMap<i64, &'a Arc<V
         })
         .filter_map(|(pod, object)| Some((ordinal(key, pod)?, object)))
         .collect()
+}
+
+/// Revisions of the set, and such that nobody owns but its selector finds.
+fn revisions<'a>(store: &'a Store, key: &Key, set: &Value) -> BTreeMap<&'a Key, &'a Arc<Value>> {
+    store
+        .list(Kind::ControllerRevision)
+        .filter(|(revision, object)| {
+            revision.namespace == key.namespace
+                && selects(set, object)
+                && controller(object).is_none_or(|owner| owner["uid"] == uid(set))
+        })
+        .collect()
+}
+
+fn selects(set: &Value, object: &Value) -> bool {
+    let selector = set["spec"]["selector"]["matchLabels"].as_object();
+    selector.is_some_and(|wanted| {
+        wanted
+            .iter()
+            .all(|(name, value)| label(object, name) == value)
+    })
 }
 
 fn ordinal(set: &Key, pod: &Key) -> Option<i64> {
@@ -93,6 +123,14 @@ fn revision_name(key: &Key, set: &Value) -> String {
     format!("{}-{}", key.name, hash(&set["spec"]["template"]))
 }
 
+fn is_over(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), Some("Failed" | "Succeeded"))
+}
+
+fn serves(pod: &Value) -> bool {
+    is_ready(pod) && !is_terminating(pod)
+}
+
 impl Sync<'_> {
     fn replicas(&self) -> i64 {
         number(self.set, "/spec/replicas")
@@ -106,44 +144,106 @@ impl Sync<'_> {
         number(self.set, "/spec/updateStrategy/rollingUpdate/partition")
     }
 
-    fn wanted(&self) -> impl Iterator<Item = i64> {
+    fn is_ordered(&self) -> bool {
+        self.set["spec"]["podManagementPolicy"] != "Parallel"
+    }
+
+    fn wanted(&self) -> std::ops::Range<i64> {
         self.start()..self.start() + self.replicas()
     }
 
-    fn adopt(&self, store: &Store) -> Option<Write> {
-        let selector = self.set["spec"]["selector"]["matchLabels"].as_object()?;
-        let orphan = store.list(Kind::Pod).find(|(key, pod)| {
-            key.namespace == self.key.namespace
-                && ordinal(self.key, key).is_some()
-                && controller(pod).is_none()
-                && !is_terminating(pod)
-                && selector
-                    .iter()
-                    .all(|(name, value)| label(pod, name) == value)
-        });
-        let (key, pod) = orphan?;
-        let patch =
-            json!({"metadata": {"uid": uid(pod), "ownerReferences": [owner(self.key, self.set)]}});
-        Some(Write::Adopt(key.clone(), patch))
+    fn adopt_revision(&self) -> Option<Write> {
+        let mut all = self.revisions.iter();
+        let (key, revision) = all.find(|(_, revision)| controller(revision).is_none())?;
+        Some(self.own(key, revision))
     }
 
+    fn own(&self, key: &Key, object: &Value) -> Write {
+        let all: Vec<Value> = owners(object)
+            .cloned()
+            .chain([owner(self.key, self.set)])
+            .collect();
+        let patch = json!({"metadata": {"uid": uid(object), "ownerReferences": all}});
+        Write::Patch(key.clone(), patch)
+    }
+
+    fn adopt_or_release(&self, store: &Store) -> Option<Write> {
+        let here = |key: &Key| key.namespace == self.key.namespace;
+        let is_member = |key: &Key| ordinal(self.key, key).is_some();
+        let mut pods = store.list(Kind::Pod).filter(|(key, _)| here(key));
+        let (key, pod) = pods.find(|(key, pod)| match controller(pod) {
+            None => is_member(key) && !is_terminating(pod) && selects(self.set, pod),
+            Some(owner) => owner["uid"] == uid(self.set) && !selects(self.set, pod),
+        })?;
+        if controller(pod).is_none() {
+            return Some(self.own(key, pod));
+        }
+        let others: Vec<&Value> = owners(pod).filter(|o| o["uid"] != uid(self.set)).collect();
+        let patch = json!({"metadata": {"uid": uid(pod), "ownerReferences": others}});
+        Some(Write::Patch(key.clone(), patch))
+    }
+
+    /// The revision of the template is there, and is the newest.
     fn revision(&self, store: &Store) -> Option<Write> {
-        let key = Key::new(
-            Kind::ControllerRevision,
-            &self.key.namespace,
-            &format!("{}-{}", self.update, uid(self.set)),
-        );
+        let namespace = &self.key.namespace;
+        let key = Key::new(Kind::ControllerRevision, namespace, &self.update);
+        let of = |revision: &Value| number(revision, "/revision");
+        let newest = self.revisions.values().map(|r| of(r)).max().unwrap_or(0);
+        if let Some(known) = self.revisions.get(&key) {
+            let is_newest = of(known) == newest;
+            return (!is_newest).then(|| Write::Patch(key, json!({"revision": newest + 1})));
+        }
         if store.get(&key).is_some() {
             return None;
         }
-        let labels = self.set["spec"]["template"]["metadata"]["labels"].clone();
-        let body = json!({"metadata": {"labels": labels, "ownerReferences": [owner(self.key, self.set)]},
-            "data": {"spec": {"template": self.set["spec"]["template"]}}, "revision": 1});
+        let mut labels = self.set["spec"]["template"]["metadata"]["labels"].clone();
+        labels[HASH] = json!(hash(&self.set["spec"]["template"]));
+        let metadata = json!({"labels": labels, "annotations": self.set["metadata"]["annotations"],
+            "ownerReferences": [owner(self.key, self.set)]});
+        let body = json!({"metadata": metadata, "data": {"spec": {"template": self.set["spec"]["template"]}}, "revision": newest + 1});
         Some(Write::Create(key, body))
     }
 
-    fn pod_to_create(&self, store: &Store) -> Option<Write> {
-        let ordinal = self.wanted().find(|n| !self.pods.contains_key(n))?;
+    fn pod(&self, store: &Store, gate: bool) -> Option<Write> {
+        if self.is_ordered() {
+            return self.pod_in_order(store, gate);
+        }
+        let over =
+            self.pods.iter().rev().find(|(n, pod)| {
+                !is_terminating(pod) && (!self.wanted().contains(n) || is_over(pod))
+            });
+        if let Some((_, pod)) = over {
+            return Some(self.delete(pod));
+        }
+        match self.wanted().find(|n| !self.pods.contains_key(n)) {
+            Some(missing) => Some(self.create(store, missing)),
+            None => self.update(gate),
+        }
+    }
+
+    /// Policy OrderedReady: nothing goes on before a pod serves, and nothing is taken away before all serve.
+    fn pod_in_order(&self, store: &Store, gate: bool) -> Option<Write> {
+        for n in self.wanted() {
+            match self.pods.get(&n) {
+                None => return Some(self.create(store, n)),
+                Some(pod) if is_over(pod) && !is_terminating(pod) => {
+                    return Some(self.delete(pod));
+                }
+                Some(pod) if !serves(pod) => return None,
+                Some(_) => {}
+            }
+        }
+        let condemned = || self.pods.iter().filter(|(n, _)| !self.wanted().contains(n));
+        let first_bad = condemned().find(|(_, pod)| !serves(pod)).map(|(n, _)| n);
+        match condemned().next_back() {
+            Some((_, pod)) if is_terminating(pod) => None,
+            Some((n, pod)) if !is_ready(pod) && first_bad != Some(n) => None,
+            Some((_, pod)) => Some(self.delete(pod)),
+            None => self.update(gate),
+        }
+    }
+
+    fn create(&self, store: &Store, ordinal: i64) -> Write {
         let is_old = ordinal < self.start() + self.partition();
         let revision = if is_old { &self.current } else { &self.update };
         let template = self.template(store, revision);
@@ -155,46 +255,27 @@ impl Sync<'_> {
         let mut spec = template["spec"].clone();
         spec["hostname"] = json!(name);
         spec["subdomain"] = self.set["spec"]["serviceName"].clone();
-        let metadata = json!({"namespace": &*self.key.namespace, "name": name, "labels": labels, "annotations": template["metadata"]["annotations"],
-            "ownerReferences": [owner(self.key, self.set)]});
-        let body = json!({"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}});
-        Some(Write::Create(
-            Key::new(Kind::Pod, &self.key.namespace, &name),
-            body,
-        ))
+        let metadata = json!({"namespace": &*self.key.namespace, "name": name, "generateName": format!("{}-", self.key.name),
+            "labels": labels, "annotations": template["metadata"]["annotations"], "ownerReferences": [owner(self.key, self.set)]});
+        let body = json!({"metadata": metadata, "spec": spec});
+        Write::Create(Key::new(Kind::Pod, &self.key.namespace, &name), body)
     }
 
     fn template(&self, store: &Store, revision: &str) -> Value {
-        let key = Key::new(
-            Kind::ControllerRevision,
-            &self.key.namespace,
-            &format!("{revision}-{}", uid(self.set)),
-        );
+        let key = Key::new(Kind::ControllerRevision, &self.key.namespace, revision);
         let stored = store
             .get(&key)
             .map(|revision| revision["data"]["spec"]["template"].clone());
         stored.unwrap_or_else(|| self.set["spec"]["template"].clone())
     }
 
-    fn pod_to_end(&self, gate: bool) -> Option<Write> {
-        let is_over =
-            |pod: &Value| matches!(text(pod, "/status/phase"), Some("Failed" | "Succeeded"));
-        let wanted: Vec<i64> = self.wanted().collect();
-        let over = self
-            .pods
-            .iter()
-            .rev()
-            .find(|(n, pod)| !is_terminating(pod) && (!wanted.contains(n) || is_over(pod)));
-        if let Some((_, pod)) = over {
-            return Some(self.delete(pod));
-        }
-        if wanted.iter().any(|n| !self.pods.contains_key(n)) {
-            return None;
-        }
-        if gate {
-            self.update_many(&wanted)
+    fn update(&self, gate: bool) -> Option<Write> {
+        if self.set["spec"]["updateStrategy"]["type"] == "OnDelete" {
+            None
+        } else if gate {
+            self.update_many()
         } else {
-            self.update_one(&wanted)
+            self.update_one()
         }
     }
 
@@ -202,50 +283,46 @@ impl Sync<'_> {
         label(pod, REVISION) != self.update
     }
 
-    fn update_one(&self, wanted: &[i64]) -> Option<Write> {
-        for n in wanted
-            .iter()
-            .rev()
-            .filter(|n| **n >= self.start() + self.partition())
-        {
-            let pod = self.pods.get(n)?;
+    fn update_one(&self) -> Option<Write> {
+        let from = self.start() + self.partition();
+        for n in self.wanted().rev().filter(|n| *n >= from) {
+            let pod = self.pods.get(&n)?;
             if self.is_old(pod) && !is_terminating(pod) {
                 return Some(self.delete(pod));
             }
-            if is_terminating(pod) || !is_ready(pod) {
+            if !serves(pod) {
                 return None;
             }
         }
         None
     }
 
-    /// Old pods that do not serve go first; what serves goes as far as the budget allows.
-    fn update_many(&self, wanted: &[i64]) -> Option<Write> {
-        let budget = number(
-            self.set,
-            "/spec/updateStrategy/rollingUpdate/maxUnavailable",
-        )
-        .max(1);
+    /// What serves is taken as far as the budget allows; before, with policy Parallel, all old pods that do not serve.
+    fn update_many(&self) -> Option<Write> {
         let from = self.start() + self.partition();
-        let serves = |pod: &Value| is_ready(pod) && !is_terminating(pod);
+        let mine = || self.wanted().filter_map(|n| self.pods.get(&n));
+        let missing = mine().filter(|pod| !serves(pod)).count();
         let old = || {
-            wanted
-                .iter()
-                .rev()
-                .filter(|n| **n >= from)
-                .filter_map(|n| self.pods.get(n))
-                .filter(|pod| self.is_old(pod) && !is_terminating(pod))
+            let pods = self.wanted().rev().filter(|n| *n >= from);
+            let pods = pods.filter_map(|n| self.pods.get(&n));
+            pods.filter(|pod| self.is_old(pod) && !is_terminating(pod))
         };
-        if let Some(pod) = old().find(|pod| !serves(pod)) {
+        if !self.is_ordered()
+            && let Some(pod) = old().find(|pod| !serves(pod))
+        {
             return Some(self.delete(pod));
         }
-        let missing = wanted
-            .iter()
-            .filter_map(|n| self.pods.get(n))
-            .filter(|pod| !serves(pod))
-            .count();
         let pod = old().next()?;
-        (i64::try_from(missing).unwrap_or(i64::MAX) < budget).then(|| self.delete(pod))
+        (i64::try_from(missing).unwrap_or(i64::MAX) < self.budget()).then(|| self.delete(pod))
+    }
+
+    /// `maxUnavailable`, of which a part is rounded up, and which is one at least.
+    fn budget(&self) -> i64 {
+        let budget = &self.set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
+        let percent = budget.as_str().and_then(|text| text.strip_suffix('%'));
+        let part = percent.and_then(|number| number.parse::<i64>().ok());
+        let part = part.map(|percent| (self.replicas() * percent + 99) / 100);
+        part.or(budget.as_i64()).unwrap_or(1).max(1)
     }
 
     fn delete(&self, pod: &Value) -> Write {
@@ -257,20 +334,24 @@ impl Sync<'_> {
     }
 
     fn status(&self) -> Option<Write> {
-        let live = || self.pods.values().filter(|pod| !is_terminating(pod));
-        let ready = live().filter(|pod| is_ready(pod)).count();
-        let updated = live().filter(|pod| !self.is_old(pod)).count();
-        let all = usize::try_from(self.replicas()).unwrap_or(0);
-        let is_complete = updated == all && ready == all && self.pods.len() == all;
-        let current = if is_complete {
-            &self.update
+        let all = || self.pods.values();
+        let of = |revision: &str| {
+            let live = all().filter(|pod| !is_terminating(pod));
+            live.filter(|pod| label(pod, REVISION) == revision).count()
+        };
+        let ready = all().filter(|pod| is_ready(pod)).count();
+        let updated = of(&self.update);
+        let wanted = usize::try_from(self.replicas()).unwrap_or(0);
+        let is_complete = [updated, ready, self.pods.len()] == [wanted; 3];
+        let (current, number_of_current) = if is_complete {
+            (&self.update, updated)
         } else {
-            &self.current
+            (&self.current, of(&self.current))
         };
         let status = json!({
             "observedGeneration": number(self.set, "/metadata/generation"),
             "replicas": self.pods.len(), "readyReplicas": ready, "availableReplicas": ready,
-            "currentReplicas": live().filter(|pod| label(pod, REVISION) == current).count(), "updatedReplicas": updated,
+            "currentReplicas": number_of_current, "updatedReplicas": updated,
             "currentRevision": current, "updateRevision": self.update,
         });
         (self.set.get("status") != Some(&status))

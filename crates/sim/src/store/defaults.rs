@@ -9,7 +9,11 @@ pub fn fill(kind: Kind, object: &mut Value) {
     match kind {
         Kind::StatefulSet => stateful_set(object),
         Kind::Pod => default(object, "/spec", "terminationGracePeriodSeconds", json!(30)),
-        Kind::Service => default(object, "/spec", "publishNotReadyAddresses", json!(false)),
+        Kind::Service => {
+            default(object, "/spec", "publishNotReadyAddresses", json!(false));
+            default(object, "/spec", "sessionAffinity", json!("None"));
+            default(object, "/spec", "type", json!("ClusterIP"));
+        }
         Kind::LeaderWorkerSet
         | Kind::Deployment
         | Kind::ControllerRevision
@@ -47,7 +51,19 @@ fn stateful_set(object: &mut Value) {
             "partition",
             json!(0),
         );
+        default(
+            object,
+            "/spec/updateStrategy/rollingUpdate",
+            "maxUnavailable",
+            json!(1),
+        );
     }
+    default(
+        object,
+        "/spec",
+        "persistentVolumeClaimRetentionPolicy",
+        json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+    );
     default(
         object,
         "/spec/template/spec",

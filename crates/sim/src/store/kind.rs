@@ -49,6 +49,35 @@ impl From<lws_core::intent::Kind> for Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Deployment,
+        Self::LeaderWorkerSet,
+        Self::DisaggregatedSet,
+        Self::RoleScaler,
+        Self::StatefulSet,
+        Self::ControllerRevision,
+        Self::Service,
+        Self::Pod,
+        Self::Node,
+        Self::Namespace,
+        Self::PersistentVolumeClaim,
+        Self::Lease,
+    ];
+
+    /// Whether the API server counts changes of its spec.
+    pub fn has_generation(self) -> bool {
+        matches!(
+            self,
+            Self::LeaderWorkerSet
+                | Self::DisaggregatedSet
+                | Self::RoleScaler
+                | Self::StatefulSet
+                | Self::Deployment
+                | Self::Pod
+        )
+    }
+
     /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {

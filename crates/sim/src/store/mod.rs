@@ -6,6 +6,7 @@
 mod apply;
 mod defaults;
 mod kind;
+mod validate;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +16,11 @@ use lws_core::run::{Class, Failure};
 use serde_json::{Map, Value, json};
 
 pub use kind::{Key, Kind};
+
+/// Finalizer of an object that waits for its dependents.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// Finalizer of an object whose dependents are to lose it as their owner.
+pub const ORPHAN: &str = "orphan";
 
 /// Answer to a request: the object as it is stored now, or why not.
 pub type Answer = Result<Arc<Value>, Failure>;
@@ -65,6 +71,8 @@ pub enum Cascade {
 pub struct Deletion {
     /// Precondition.
     pub uid: Option<String>,
+    /// Precondition.
+    pub version: Option<String>,
     /// What follows for dependents.
     pub cascade: Cascade,
     /// Seconds until a pod is removed; `None`: its own grace period.
@@ -155,17 +163,36 @@ impl Store {
             return Err(fail(Class::Exists, format!("{words}{key} already exists")));
         }
         defaults::fill(key.kind, &mut object);
+        validate::check(key.kind, None, &object)?;
         let posted = object.clone();
         self.uids += 1;
         let meta = metadata(&mut object);
         meta.insert("namespace".into(), json!(key.namespace));
         meta.insert("name".into(), json!(key.name));
         meta.insert("uid".into(), json!(format!("uid-{:06}", self.uids)));
-        meta.insert("generation".into(), json!(1));
+        if key.kind.has_generation() {
+            meta.insert("generation".into(), json!(1));
+        }
         meta.insert("creationTimestamp".into(), json!(self.now.to_string()));
         meta.remove("resourceVersion");
+        validate::check_name(key.kind, &object)?;
+        drop_empty(metadata(&mut object));
+        begin(key.kind, &mut object);
         apply::posted(by, &posted, &mut object);
         Ok(self.commit(by, key, object, Change::Added))
+    }
+
+    /// POST with `generateName`: the name is made here.
+    pub fn generate(
+        &mut self,
+        by: &'static str,
+        kind: Kind,
+        namespace: &str,
+        object: Value,
+    ) -> Answer {
+        let prefix = text(&object, "/metadata/generateName").unwrap_or_default();
+        let name = format!("{prefix}{:05x}", self.uids);
+        self.create(by, Key::new(kind, namespace, &name), object)
     }
 
     /// Server-side apply, forced; the body carries the UID.
@@ -191,6 +218,18 @@ impl Store {
 
     /// Merge patch of the object or of its status.
     pub fn patch(&mut self, by: &'static str, key: &Key, status: bool, body: &Value) -> Answer {
+        self.admit_patch(by, key, status, body, |_, _| Ok(()))
+    }
+
+    /// A patch whose outcome is changed or refused by admission, which sees the object before it, too.
+    pub fn admit_patch(
+        &mut self,
+        by: &'static str,
+        key: &Key,
+        status: bool,
+        body: &Value,
+        admission: impl FnOnce(&mut Value, &Arc<Value>) -> Result<(), Failure>,
+    ) -> Answer {
         let Some(live) = self.objects.get(key).cloned() else {
             return Err(fail(Class::Gone, format!("{key} not found")));
         };
@@ -208,6 +247,8 @@ impl Store {
             }
             json_patch::merge(&mut object, &patch);
             keep_system_metadata(&live, &mut object);
+            defaults::fill(key.kind, &mut object);
+            admission(&mut object, &live)?;
         }
         self.update(by, key, &live, object)
     }
@@ -217,25 +258,18 @@ impl Store {
         let Some(live) = self.objects.get(key).cloned() else {
             return Err(fail(Class::Gone, format!("{key} not found")));
         };
-        if deletion
-            .uid
-            .as_deref()
-            .is_some_and(|uid| Some(uid) != text(&live, "/metadata/uid"))
-        {
-            return Err(fail(
-                Class::Conflict,
-                format!("{key}: precondition failed: UID"),
-            ));
-        }
+        let wanted =
+            json!({"metadata": {"uid": deletion.uid, "resourceVersion": deletion.version}});
+        check_identity(key, &live, &wanted)?;
         let grace = deletion.grace.unwrap_or_else(|| own_grace(key.kind, &live));
         let finalizer = match deletion.cascade {
             Cascade::Background => None,
-            Cascade::Foreground => Some("foregroundDeletion"),
-            Cascade::Orphan => Some("orphan"),
+            Cascade::Foreground => Some(FOREGROUND),
+            Cascade::Orphan => Some(ORPHAN),
         };
         let mut object = (*live).clone();
         mark_deleted(&mut object, self.now, grace, finalizer);
-        if grace == 0 && finalizers(&object).is_empty() {
+        if grace_left(&object) == 0 && finalizers(&object).is_empty() {
             return Ok(self.remove(by, key, object));
         }
         if object == *live {
@@ -266,10 +300,14 @@ impl Store {
         live: &Arc<Value>,
         mut object: Value,
     ) -> Answer {
+        drop_empty(metadata(&mut object));
         if object == **live {
             return Ok(live.clone());
         }
-        if object.get("spec") != live.get("spec") {
+        validate::check(key.kind, Some(live), &object)?;
+        let is_bound = object.pointer("/spec/nodeName") != live.pointer("/spec/nodeName");
+        let is_changed = object.get("spec") != live.get("spec") && !is_bound;
+        if key.kind.has_generation() && is_changed {
             let generation = live
                 .pointer("/metadata/generation")
                 .and_then(Value::as_i64)
@@ -313,6 +351,38 @@ impl Store {
             before,
         });
         object
+    }
+}
+
+/// Empty lists and maps are not stored.
+fn drop_empty(members: &mut Map<String, Value>) {
+    members.retain(|_, member| match member {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    });
+}
+
+/// A new object has no status but the one that it begins with.
+fn begin(kind: Kind, object: &mut Value) {
+    match kind {
+        Kind::Pod => set(object, "status", json!({"phase": "Pending"})),
+        Kind::StatefulSet
+        | Kind::LeaderWorkerSet
+        | Kind::DisaggregatedSet
+        | Kind::RoleScaler
+        | Kind::Deployment => {
+            if let Some(members) = object.as_object_mut() {
+                members.remove("status");
+            }
+        }
+        Kind::ControllerRevision
+        | Kind::Service
+        | Kind::Node
+        | Kind::Namespace
+        | Kind::PersistentVolumeClaim
+        | Kind::Lease => {}
     }
 }
 
@@ -367,6 +437,9 @@ fn mark_deleted(object: &mut Value, now: Timestamp, grace: i64, finalizer: Optio
         .and_then(Value::as_i64)
         .is_none_or(|old| grace < old);
     if !meta.contains_key("deletionTimestamp") {
+        if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
+            meta.insert("generation".into(), json!(generation + 1));
+        }
         meta.insert(
             "deletionTimestamp".into(),
             json!((now + jiff::SignedDuration::from_secs(grace)).to_string()),
@@ -375,19 +448,29 @@ fn mark_deleted(object: &mut Value, now: Timestamp, grace: i64, finalizer: Optio
     if shorter {
         meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
     }
-    if let Some(finalizer) = finalizer {
-        let list = meta.entry("finalizers").or_insert_with(|| json!([]));
-        if let Some(list) = list
-            .as_array_mut()
-            .filter(|list| !list.iter().any(|f| f == finalizer))
-        {
-            list.push(json!(finalizer));
-        }
+    // The policy of this request takes the place of an earlier one's.
+    let mut list = meta
+        .get("finalizers")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    list.retain(|known| {
+        known != ORPHAN && known != FOREGROUND || finalizer.is_some_and(|f| known == f)
+    });
+    if let Some(finalizer) = finalizer.filter(|f| !list.iter().any(|known| known == f)) {
+        list.push(json!(finalizer));
+    }
+    if list.is_empty() {
+        meta.remove("finalizers");
+    } else {
+        meta.insert("finalizers".into(), json!(list));
     }
 }
 
 fn own_grace(kind: Kind, object: &Value) -> i64 {
-    if kind != Kind::Pod || text(object, "/spec/nodeName").is_none_or(str::is_empty) {
+    let is_over = matches!(text(object, "/status/phase"), Some("Failed" | "Succeeded"));
+    let is_bound = text(object, "/spec/nodeName").is_some_and(|node| !node.is_empty());
+    if kind != Kind::Pod || !is_bound || is_over {
         return 0;
     }
     object

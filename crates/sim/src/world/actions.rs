@@ -101,6 +101,10 @@ impl World {
         let Action::Sets(stateful_set::Write::Create(key, body)) = action else {
             return false;
         };
+        // A changed set is looked at again at once, and its revision is made before its pods.
+        if key.kind != Kind::Pod {
+            return false;
+        }
         let owner = crate::actors::controller(body).and_then(|o| o["name"].as_str());
         let set = Key::new(Kind::StatefulSet, &key.namespace, owner.unwrap_or_default());
         self.failed_creates

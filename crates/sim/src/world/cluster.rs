@@ -51,7 +51,7 @@ impl World {
             stateful_set::Write::Delete(key, uid) => {
                 self.delete(by, &key, Some(uid), Cascade::Background, None)
             }
-            stateful_set::Write::Adopt(key, patch) => self.patch(by, &key, false, &patch),
+            stateful_set::Write::Patch(key, patch) => self.patch(by, &key, false, &patch),
             stateful_set::Write::Status(key, patch) => self.patch(by, &key, true, &patch),
         }
     }
@@ -117,6 +117,7 @@ impl World {
             key,
             &Deletion {
                 uid,
+                version: None,
                 cascade,
                 grace,
             },

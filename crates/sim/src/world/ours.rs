@@ -213,6 +213,7 @@ impl World {
             };
             let deletion = Deletion {
                 uid: None,
+                version: None,
                 cascade,
                 grace: None,
             };
