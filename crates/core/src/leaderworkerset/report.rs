@@ -70,7 +70,9 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
         } else {
             None
         };
-        steps.extend(obsolete_revisions(snapshot, basis));
+        if no_leader_is_made_of_an_old_template(snapshot, basis, answer) {
+            steps.extend(obsolete_revisions(snapshot, basis));
+        }
         steps.extend(counts);
     }
     Report {
@@ -130,6 +132,25 @@ fn write_status(
             .map(|(reason, text)| events::conditions_changed(lws, reason, text)),
     );
     Some(step)
+}
+
+/// ORD-40: below a partition, which the next change of the set may bring, Kubernetes makes pods of the StatefulSet's `currentRevision`. It moves only
+/// some time after the last leader is updated, and until then a leader of the old template would find its revision gone and get no workers.
+fn no_leader_is_made_of_an_old_template(
+    snapshot: &Snapshot,
+    basis: &Basis,
+    answer: Option<&Value>,
+) -> bool {
+    match basis.counted {
+        Counted::Hash(_) => true,
+        Counted::Ordinal(_) => match answer {
+            Some(answer) => stateful_set(answer).is_some_and(|set| set.has_rolled()),
+            None => snapshot
+                .leader_set
+                .as_ref()
+                .is_some_and(|set| set.has_rolled()),
+        },
+    }
 }
 
 /// ORD-40.

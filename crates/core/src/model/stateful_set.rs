@@ -54,6 +54,12 @@ impl StatefulSet {
         self.replicas == self.status.available
             && self.status.current_revision == self.status.update_revision
     }
+
+    /// Kubernetes has seen the template as it is, and makes pods of no other.
+    pub fn has_rolled(&self) -> bool {
+        self.status.observed_generation >= self.meta.generation
+            && self.status.current_revision == self.status.update_revision
+    }
 }
 
 impl From<apps::StatefulSet> for StatefulSet {

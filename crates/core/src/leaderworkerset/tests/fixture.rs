@@ -102,7 +102,7 @@ pub(crate) fn leader_set(
         parallel_hint,
     };
     let mut object = as_stored(build::leader_set::leader_set(&set));
-    object["status"] = json!({"replicas": replicas});
+    object["status"] = json!({"replicas": replicas, "observedGeneration": 1});
     stateful_set(object)
 }
 

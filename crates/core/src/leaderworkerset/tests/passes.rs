@@ -527,6 +527,22 @@ fn ord_40_revisions_stay_while_the_partition_holds_groups_back() {
 }
 
 #[test]
+fn ord_40_revisions_stay_while_kubernetes_may_make_leaders_of_an_old_template() {
+    let behind: [fn(&mut crate::model::StatefulSet); 2] = [
+        |set| set.status.current_revision = "before".into(),
+        |set| set.status.observed_generation = 0,
+    ];
+    for change in behind {
+        let mut snapshot = after_rollout(0);
+        change_leader_set(&mut snapshot, change);
+        assert_eq!(
+            pass(&snapshot).follow_up(),
+            ["patch LeaderWorkerSet counts_obsolete"]
+        );
+    }
+}
+
+#[test]
 fn ord_20_step_15_waits_for_a_clean_pass_and_counts_for_a_written_status() {
     let mut snapshot = after_rollout(0);
     Arc::make_mut(&mut snapshot.lws).status.ready_replicas = 1;
