@@ -32,8 +32,13 @@ pub fn leader_deployment(deployment: &LeaderDeployment<'_>) -> Value {
         lws,
         revision_key,
         replicas,
-        parallel_hint: _,
+        parallel_hint,
     } = *deployment;
+    let template = template(&LeaderTemplate {
+        lws,
+        revision_key,
+        parallel_hint,
+    });
     json!({
         "apiVersion": Kind::Deployment.api_version(),
         "kind": Kind::Deployment.name(),
@@ -42,7 +47,7 @@ pub fn leader_deployment(deployment: &LeaderDeployment<'_>) -> Value {
             "replicas": replicas,
             "selector": {"matchLabels": leader_selector(lws.key())},
             "strategy": strategy(lws),
-            "template": template(deployment),
+            "template": template,
         },
     })
 }
@@ -73,18 +78,10 @@ fn is_zero(value: &IntOrString) -> bool {
     }
 }
 
-fn template(deployment: &LeaderDeployment<'_>) -> Value {
-    let LeaderDeployment {
-        lws,
-        revision_key,
-        replicas: _,
-        parallel_hint,
-    } = *deployment;
-    let mut additions = additions(&LeaderTemplate {
-        lws,
-        revision_key,
-        parallel_hint,
-    });
+/// PT-8: pod template of the leaders.
+pub fn template(leaders: &LeaderTemplate<'_>) -> Value {
+    let lws = leaders.lws;
+    let mut additions = additions(leaders);
     let identity = json!({
         "metadata": {"annotations": {annotation::GROUP_IDENTITY: "Hash"}},
         "spec": {"subdomain": &*lws.key().name},

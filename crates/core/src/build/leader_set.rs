@@ -45,14 +45,11 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         lws,
         &[(annotation::REPLICAS, &desired_replicas.to_string())],
     );
-    let template = completed(
-        lws.spec.leader_worker_template.leader_template(),
-        &additions(&LeaderTemplate {
-            lws,
-            revision_key,
-            parallel_hint,
-        }),
-    );
+    let template = template(&LeaderTemplate {
+        lws,
+        revision_key,
+        parallel_hint,
+    });
     let mut spec = Map::from_iter([
         ("serviceName".to_owned(), json!(&*key.name)),
         ("replicas".to_owned(), json!(replicas)),
@@ -74,4 +71,10 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         "metadata": metadata(lws, revision_key, annotations),
         "spec": spec,
     })
+}
+
+/// ORD-62: pod template of the leaders.
+pub fn template(leaders: &LeaderTemplate<'_>) -> Value {
+    let user = leaders.lws.spec.leader_worker_template.leader_template();
+    completed(user, &additions(leaders))
 }

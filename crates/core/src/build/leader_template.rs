@@ -13,7 +13,7 @@ use crate::model::Lws;
 
 /// What leaders are made from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LeaderTemplate<'a> {
+pub struct LeaderTemplate<'a> {
     /// The live set: leaders are built from it, not from a stored revision.
     pub lws: &'a Lws,
     /// Key of the current revision.

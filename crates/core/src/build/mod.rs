@@ -8,7 +8,7 @@ pub mod child_set;
 pub mod claims;
 pub mod leader_deployment;
 pub mod leader_set;
-mod leader_template;
+pub mod leader_template;
 pub mod revision;
 pub mod role_scaler;
 pub mod service;

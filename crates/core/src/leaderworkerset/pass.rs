@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lws_api::leaderworkerset::PodTerminationPolicy;
-use lws_api::names::{annotation, label};
+use lws_api::names::label;
 use serde_json::Value;
 
 use super::events;
 use super::observe::Snapshot;
 use super::plan::Written;
-use super::revision::{self, NewRevision, Stored};
+use super::revision::{self, Named, NewRevision, Stored};
 use super::workload::{Found, Workload, controller};
 use crate::build;
+use crate::build::leader_template::LeaderTemplate;
 use crate::intent::{
     Accept, IfFailed, Intent, Kind, Plan, PlanError, Step, Subresource, Target, Why,
 };
@@ -40,15 +41,16 @@ impl<'a> Pass<'a> {
     /// ORD-20 steps 6 and 7. `kind` is that of the leader workload.
     pub fn new(snapshot: &'a Snapshot, kind: Kind, workload: Found<'a>) -> Self {
         let lws = &*snapshot.lws;
-        let key = workload
-            .ours()
-            .map(|workload| workload.meta.label(label::REVISION));
+        let named = workload.ours().map(|workload| Named {
+            key: workload.meta.label(label::REVISION),
+            is_live: workload.is_made_of(&template(lws, kind, &workload)),
+        });
         Self {
             snapshot,
             lws,
             kind,
             workload,
-            revision: revision::current(lws, &snapshot.revisions, key),
+            revision: revision::current(lws, &snapshot.revisions, named),
             plan: Plan {
                 remarks: revision::ambiguous_keys(&snapshot.revisions, &lws.meta.uid),
                 ..Plan::default()
@@ -112,12 +114,7 @@ impl<'a> Pass<'a> {
         let is_same_revision =
             |workload: &Workload<'_>| workload.meta.label(label::REVISION) == self.revision.key;
         match self.workload.ours().filter(is_same_revision) {
-            Some(workload) => {
-                workload
-                    .template_annotations
-                    .text(annotation::POD_TERMINATION_POLICY)
-                    == "Parallel"
-            }
+            Some(workload) => workload.has_parallel_hint(),
             None => self.lws.spec.pod_termination_policy() == PodTerminationPolicy::Parallel,
         }
     }
@@ -207,6 +204,19 @@ impl<'a> Pass<'a> {
     pub fn push(&mut self, step: Step) -> usize {
         self.plan.steps.push(step);
         self.plan.steps.len() - 1
+    }
+}
+
+/// What the live spec makes the leaders of under the revision that the workload names.
+fn template(lws: &Lws, kind: Kind, workload: &Workload<'_>) -> Value {
+    let leaders = LeaderTemplate {
+        lws,
+        revision_key: workload.meta.label(label::REVISION),
+        parallel_hint: workload.has_parallel_hint(),
+    };
+    match kind {
+        Kind::Deployment => build::leader_deployment::template(&leaders),
+        _ => build::leader_set::template(&leaders),
     }
 }
 

@@ -169,17 +169,21 @@ pub struct Current {
     pub object: Stored,
 }
 
-/// Steps 6 and 7 of ORD-20. `leader_set_key` is the key on the leader set; `None` without a leader set.
-pub fn current(lws: &Lws, revisions: &[Arc<Revision>], leader_set_key: Option<&str>) -> Current {
+/// The revision that a leader set names.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// The leaders are made of the live spec, as far as their template shows.
+    pub is_live: bool,
+}
+
+/// Steps 6 and 7 of ORD-20. `named` is what the leader set names; `None` without a leader set.
+pub fn current(lws: &Lws, revisions: &[Arc<Revision>], named: Option<Named<'_>>) -> Current {
     let wanted = Wanted::of(&lws.spec);
-    let key = leader_set_key.unwrap_or_default();
+    let key = named.map_or("", |named| named.key);
     let Some(stored) = by_key(revisions, &lws.meta.uid, key) else {
-        let (key, occasion) = if key.is_empty() {
-            (wanted.hash.as_str(), Occasion::NewSet)
-        } else {
-            (key, Occasion::Missing)
-        };
-        return wanted.get_or_create(lws, revisions, key, occasion, false);
+        return wanted.instead_of_missing(lws, revisions, named);
     };
     if wanted.means_the_same_as(lws, stored) {
         return Current {
@@ -214,6 +218,25 @@ impl Wanted {
         canonical(&stored.data) == self.canonical
             || restore(lws, stored)
                 .is_ok_and(|restored| meaning(&revision_data(&restored)) == meaning(&self.data))
+    }
+
+    /// ORD-33, UPG-3: a revision that is gone or never was is made under the key that the leaders carry, so that nothing is rolled out. But it may only
+    /// not be seen yet, and the set changed meanwhile: its key would then stand for two templates, and Kubernetes would roll leaders that count as
+    /// updated. So leaders that are plainly made of something else take part in a rollout, as after any change (ORD-36).
+    fn instead_of_missing(
+        &self,
+        lws: &Lws,
+        revisions: &[Arc<Revision>],
+        named: Option<Named<'_>>,
+    ) -> Current {
+        let (key, occasion, is_changed) = match named {
+            None | Some(Named { key: "", .. }) => (self.hash.as_str(), Occasion::NewSet, false),
+            Some(Named { key, is_live }) if is_live || key == self.hash => {
+                (key, Occasion::Missing, false)
+            }
+            Some(_) => (self.hash.as_str(), Occasion::Changed, true),
+        };
+        self.get_or_create(lws, revisions, key, occasion, is_changed)
     }
 
     /// ORD-39: an identical revision of this set is used again; else one is created.

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lws_api::names::annotation;
+use serde_json::{Value, json};
+
+use super::meaning::meaning;
 use crate::cache::Applied;
 use crate::intent::Kind;
 use crate::model::{Deployment, Lws, Meta, Pairs, StatefulSet};
@@ -12,6 +16,7 @@ use crate::ownership::{Expected, Ownership, is_orphan, judge};
 pub(super) struct Workload<'a> {
     pub meta: &'a Meta,
     pub template_annotations: &'a Pairs,
+    template: Option<&'a Value>,
     selector: Option<&'a BTreeMap<String, String>>,
     metadata_hash: u64,
     /// Fields that our POST wrote are not yet part of our apply (KRS-54).
@@ -23,6 +28,7 @@ impl<'a> From<&'a StatefulSet> for Workload<'a> {
         Self {
             meta: &set.meta,
             template_annotations: &set.template_annotations,
+            template: set.leader_template.as_deref(),
             selector: set.selector.as_ref(),
             metadata_hash: set.metadata_hash,
             is_unclaimed: set.is_unclaimed,
@@ -35,6 +41,7 @@ impl<'a> From<&'a Deployment> for Workload<'a> {
         Self {
             meta: &deployment.meta,
             template_annotations: &deployment.template_annotations,
+            template: deployment.leader_template.as_deref(),
             selector: deployment.selector.as_ref(),
             metadata_hash: deployment.metadata_hash,
             is_unclaimed: deployment.is_unclaimed,
@@ -43,6 +50,20 @@ impl<'a> From<&'a Deployment> for Workload<'a> {
 }
 
 impl Workload<'_> {
+    /// ORD-33: making this workload of `template` would leave its leaders as they are, as far as that shows. What is not known is taken to be so.
+    pub fn is_made_of(&self, template: &Value) -> bool {
+        let meaning = |template| meaning(&json!({"leaderTemplate": template}));
+        self.template
+            .is_none_or(|stored| covers(&meaning(stored), &meaning(template)))
+    }
+
+    /// FAIL-94: leaders carry the hint that groups end in parallel.
+    pub fn has_parallel_hint(&self) -> bool {
+        self.template_annotations
+            .text(annotation::POD_TERMINATION_POLICY)
+            == "Parallel"
+    }
+
     /// KRS-57: neither what is wanted nor what is there has changed since the last apply.
     pub fn is_as_applied(&self, applied: Option<&Applied>, desired_hash: u64) -> bool {
         !self.is_unclaimed && applied.is_some_and(|last| *last == self.applied(desired_hash))
@@ -56,6 +77,23 @@ impl Workload<'_> {
             generation: self.meta.generation,
             metadata_hash: self.metadata_hash,
         }
+    }
+}
+
+/// The API server adds what was left out to what was written, so `stored` may have more members.
+fn covers(stored: &Value, written: &Value) -> bool {
+    match (stored, written) {
+        (Value::Object(stored), Value::Object(written)) => written
+            .iter()
+            .all(|(name, member)| stored.get(name).is_some_and(|found| covers(found, member))),
+        (Value::Array(stored), Value::Array(written)) => {
+            stored.len() == written.len()
+                && stored
+                    .iter()
+                    .zip(written)
+                    .all(|(found, item)| covers(found, item))
+        }
+        (stored, written) => stored == written,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Deployments that run the leaders of Hash sets, and the ReplicaSets between them and the leaders.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1 as apps;
+use serde_json::Value;
 
-use super::stored::{is_unclaimed, match_labels, metadata_hash};
+use super::stored::{is_unclaimed, leader_template, match_labels, metadata_hash};
 use super::{Meta, ObjectKey, Pairs};
 
 /// What the controllers read of a Deployment.
@@ -22,6 +24,8 @@ pub struct Deployment {
     pub selector: Option<BTreeMap<String, String>>,
     /// Annotations of ours in the pod template.
     pub template_annotations: Pairs,
+    /// The pod template, if these are the leaders of a set (ORD-33).
+    pub leader_template: Option<Arc<Value>>,
     /// Status.
     pub status: DeploymentStatus,
 }
@@ -49,10 +53,13 @@ impl Deployment {
 impl From<apps::Deployment> for Deployment {
     fn from(deployment: apps::Deployment) -> Self {
         let status = deployment.status.unwrap_or_default();
-        let template = deployment.spec.template.metadata.unwrap_or_default();
         let metadata = deployment.metadata;
+        let meta = Meta::ours(&metadata);
+        let leader_template = leader_template(&meta, &deployment.spec.template);
+        let template = deployment.spec.template.metadata.unwrap_or_default();
         Self {
-            meta: Meta::ours(&metadata),
+            leader_template,
+            meta,
             metadata_hash: metadata_hash(&metadata),
             is_unclaimed: is_unclaimed(metadata.managed_fields.as_ref()),
             replicas: deployment.spec.replicas.unwrap_or(1),

@@ -1,10 +1,12 @@
 //! StatefulSets: the leader set and the worker sets.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1 as apps;
+use serde_json::Value;
 
-use super::stored::{is_unclaimed, match_labels, metadata_hash};
+use super::stored::{is_unclaimed, leader_template, match_labels, metadata_hash};
 use super::{Meta, ObjectKey, Pairs};
 
 /// What the controllers read of a StatefulSet.
@@ -24,6 +26,8 @@ pub struct StatefulSet {
     pub selector: Option<BTreeMap<String, String>>,
     /// Annotations of ours in the pod template.
     pub template_annotations: Pairs,
+    /// The pod template, if these are the leaders of a set (ORD-33).
+    pub leader_template: Option<Arc<Value>>,
     /// Status.
     pub status: StatefulSetStatus,
 }
@@ -66,9 +70,12 @@ impl From<apps::StatefulSet> for StatefulSet {
     fn from(set: apps::StatefulSet) -> Self {
         let spec = set.spec;
         let status = set.status.unwrap_or_default();
+        let meta = Meta::ours(&set.metadata);
+        let leader_template = leader_template(&meta, &spec.template);
         let template = spec.template.metadata.unwrap_or_default();
         Self {
-            meta: Meta::ours(&set.metadata),
+            leader_template,
+            meta,
             metadata_hash: metadata_hash(&set.metadata),
             is_unclaimed: is_unclaimed(set.metadata.managed_fields.as_ref()),
             replicas: spec.replicas.unwrap_or(1),

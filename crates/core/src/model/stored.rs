@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, ManagedFieldsEntry, ObjectMeta,
 };
-use lws_api::names::FIELD_MANAGER;
+use lws_api::names::{FIELD_MANAGER, label, role};
+use serde_json::Value;
+
+use super::Meta;
 
 /// Annotations with this prefix belong to the Deployment controller, which changes them at every rollout.
 const DEPLOYMENT_PREFIX: &str = "deployment.kubernetes.io/";
@@ -42,6 +47,14 @@ pub(super) fn is_unclaimed(entries: Option<&Vec<ManagedFieldsEntry>>) -> bool {
     })
 }
 
+/// The pod template of a workload that runs the leaders of a set. Those of workers are not kept: there are many, and nothing is decided from them.
+pub(super) fn leader_template(meta: &Meta, template: &PodTemplateSpec) -> Option<Arc<Value>> {
+    if meta.label(label::ROLE) != role::LEADER {
+        return None;
+    }
+    serde_json::to_value(template).ok().map(Arc::new)
+}
+
 /// `matchLabels`, or nothing when the selector has expressions.
 pub(super) fn match_labels(selector: LabelSelector) -> Option<BTreeMap<String, String>> {
     match selector.match_expressions {
@@ -53,7 +66,7 @@ pub(super) fn match_labels(selector: LabelSelector) -> Option<BTreeMap<String, S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn meta(value: Value) -> ObjectMeta {
         serde_json::from_value(value).expect("metadata")
@@ -93,6 +106,16 @@ mod tests {
             plain,
             hash(json!({"labels": {"a": "b"}, "ownerReferences": owner}))
         );
+    }
+
+    #[test]
+    fn krs_37_only_templates_of_leaders_are_kept() {
+        let kept = |role: &str| {
+            let meta = meta(json!({"labels": {label::NAME: "demo", label::ROLE: role}}));
+            leader_template(&Meta::ours(&meta), &PodTemplateSpec::default())
+        };
+        assert!(kept("leader").is_some());
+        assert!(kept("worker").is_none());
     }
 
     #[test]

@@ -25,6 +25,10 @@ fn ours(key: &str, number: i64, spec: &LeaderWorkerSetSpec) -> Arc<Revision> {
     stored(key, number, Some("demo-uid"), &revision_data(spec))
 }
 
+fn named(key: &str) -> Option<Named<'_>> {
+    Some(Named { key, is_live: true })
+}
+
 impl Current {
     fn created(&self) -> Option<&NewRevision> {
         match &self.object {
@@ -42,7 +46,7 @@ fn is_changed(stored_data: &Value, live: &Lws) -> bool {
     current(
         live,
         &[stored("key", 1, Some("demo-uid"), stored_data)],
-        Some("key"),
+        named("key"),
     )
     .template_changed
 }
@@ -52,7 +56,7 @@ fn ord_34_what_an_orphaned_stateful_set_leaves_is_no_revision_of_a_set() {
     let live = lws(demo());
     let mine = ours("key", 1, &live.spec);
     let left = stored("key", 2, None, &json!({"spec": {"template": {"spec": {}}}}));
-    let found = current(&live, &[mine.clone(), left], Some("key"));
+    let found = current(&live, &[mine.clone(), left], named("key"));
     assert!(!found.template_changed);
     assert_eq!(found.object, Stored::Existing(mine));
 }
@@ -191,7 +195,7 @@ fn ord_33_new_set_gets_revision_1() {
 #[test]
 fn ord_33_missing_revision_is_made_under_the_key_that_is_there() {
     let live = lws(demo());
-    let current = current(&live, &[ours("other", 4, &live.spec)], Some("gone"));
+    let current = current(&live, &[ours("other", 4, &live.spec)], named("gone"));
     let created = current.created().unwrap().clone();
     assert_eq!(
         (current.key.as_str(), current.template_changed),
@@ -204,9 +208,36 @@ fn ord_33_missing_revision_is_made_under_the_key_that_is_there() {
 }
 
 #[test]
+fn ord_33_36_leaders_of_another_template_are_rolled_when_their_revision_is_not_seen() {
+    let live = lws(demo());
+    let of = |key| {
+        current(
+            &live,
+            &[],
+            Some(Named {
+                key,
+                is_live: false,
+            }),
+        )
+    };
+    let changed = of("unseen");
+    assert_eq!(
+        (changed.key.clone(), changed.template_changed),
+        (hash_of(&live), true)
+    );
+    assert_eq!(changed.created().unwrap().occasion, Occasion::Changed);
+    let key = hash_of(&live);
+    let same = of(&key);
+    assert_eq!(
+        (same.template_changed, same.created().unwrap().occasion),
+        (false, Occasion::Missing)
+    );
+}
+
+#[test]
 fn ord_33_leader_set_without_key_gets_a_new_one() {
     let live = lws(demo());
-    let current = current(&live, &[], Some(""));
+    let current = current(&live, &[], named(""));
     assert_eq!(
         (current.key.clone(), current.template_changed),
         (hash_of(&live), false)
@@ -247,7 +278,7 @@ fn ord_34_35_newest_of_a_key_and_none_of_others() {
 fn ord_36_changed_template_gets_the_next_number() {
     let old = changed(json!({"spec": {"leaderWorkerTemplate": {"size": 2}}}));
     let live = lws(demo());
-    let current = current(&live, &[ours("old", 7, &old.spec)], Some("old"));
+    let current = current(&live, &[ours("old", 7, &old.spec)], named("old"));
     let created = current.created().unwrap().clone();
     assert!(current.template_changed);
     assert_eq!(
@@ -265,7 +296,7 @@ fn ord_39_rolling_back_finds_the_earlier_revision() {
         ours(&hash_of(&first), 1, &first.spec),
         ours("second", 2, &second.spec),
     ];
-    let back = current(&first, &list, Some("second"));
+    let back = current(&first, &list, named("second"));
     assert_eq!(
         (back.key, back.template_changed, back.object),
         (hash_of(&first), true, Stored::Existing(list[0].clone()))

@@ -5,3 +5,4 @@ mod hostile;
 mod obstacles;
 mod passes;
 mod service;
+mod unseen;
