@@ -104,6 +104,18 @@ impl Work {
         self.run.step()
     }
 
+    /// Key of the revision that the leader set had when this was decided.
+    pub fn seen_revision(&self) -> Option<&str> {
+        match &self.decided {
+            Decided::Set(decided) => decided
+                .0
+                .leader_set
+                .as_ref()
+                .map(|set| set.meta.label(label::REVISION)),
+            Decided::Group(_) => None,
+        }
+    }
+
     fn plan(&self) -> &Plan {
         match &self.decided {
             Decided::Set(decided) => &decided.1.plan,

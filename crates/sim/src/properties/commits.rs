@@ -15,6 +15,8 @@ pub struct Writing {
     pub why: Option<Why>,
     /// The UID that was decided on, for deletes.
     pub decided: Option<String>,
+    /// Key of the revision that the leader set was seen to have.
+    pub seen_revision: Option<String>,
 }
 
 /// Takes a commit into the history and judges it.
@@ -210,7 +212,8 @@ fn stateful_set(
     match &commit.before {
         None if writing.why == Some(Why::WorkerSetMissing) => worker_set(store, facts, commit),
         Some(before) if writing.why == Some(Why::LeaderSetDiffers) => {
-            partition(facts, before, &commit.object)
+            same_template(before, &commit.object)?;
+            partition(facts, before, &commit.object, writing)
         }
         None | Some(_) => Ok(()),
     }
@@ -258,10 +261,29 @@ fn worker_set(store: &Store, facts: &Facts, commit: &Commit) -> Result<(), Viola
     Ok(())
 }
 
-/// S-9.
-fn partition(facts: &Facts, before: &Value, new: &Value) -> Result<(), Violation> {
-    let of = |o: &Value| number(o, "/spec/updateStrategy/rollingUpdate/partition");
+/// S-8: leaders of another template are of another revision, or none would notice that the old ones are not updated.
+fn same_template(before: &Value, new: &Value) -> Result<(), Violation> {
     let same = label(before, labels::REVISION) == label(new, labels::REVISION);
+    if same && before["spec"]["template"] != new["spec"]["template"] {
+        return Err(violated(
+            "S-8",
+            "leaders have another template under the same revision",
+        ));
+    }
+    Ok(())
+}
+
+/// S-9. Who sees the leader set still under the revision before, and finds the new one there, holds it to be new: then the partition may rise.
+fn partition(
+    facts: &Facts,
+    before: &Value,
+    new: &Value,
+    writing: &Writing,
+) -> Result<(), Violation> {
+    let of = |o: &Value| number(o, "/spec/updateStrategy/rollingUpdate/partition");
+    let revision = label(new, labels::REVISION);
+    let same = label(before, labels::REVISION) == revision
+        && writing.seen_revision.as_deref() == Some(revision);
     if same && of(new) > of(before) && of(new) > facts.user_partition {
         return Err(violated(
             "S-9",

@@ -156,6 +156,8 @@ fn availability(snapshot: &Snapshot, body: &Value) -> Result<(), Violation> {
     let floor = (wanted - from_the_top - i64::from(budget.max_unavailable)).max(0);
     let broken = (0..floor).filter(|i| !group(*i).is_some_and(|s| s.ready));
     let least = floor + i64::try_from(broken.count()).unwrap_or(0);
+    // ORD-50 case 2: with a new template every surge group is made anew.
+    let least = if is_new { least.min(wanted) } else { least };
     let taken = (new..least.min(i64::from(have.replicas)))
         .find(|i| group(*i).is_some_and(|s| s.ready && !s.updated));
     match taken {

@@ -160,12 +160,13 @@ impl World {
 
     fn commit(&mut self, index: usize, work: usize, request: &Request) -> Result<(), Violation> {
         let by = NAMES.get(index).copied().unwrap_or("lws");
-        let step = self
+        let underway = self
             .processes
             .get(index)
             .and_then(Option::as_ref)
-            .and_then(|m| m.works.get(work))
-            .and_then(|w| w.step());
+            .and_then(|m| m.works.get(work));
+        let seen_revision = underway.and_then(|w| w.seen_revision()).map(str::to_owned);
+        let step = underway.and_then(|w| w.step());
         let why = step.map(|step| step.why);
         let cause = step.and_then(|step| step.cause.as_ref().map(ToString::to_string));
         let decided = match step.map(|step| &step.intent) {
@@ -200,7 +201,11 @@ impl World {
         {
             work.flight = Flight::Committed(answer);
         }
-        self.judge(&Writing { why, decided })
+        self.judge(&Writing {
+            why,
+            decided,
+            seen_revision,
+        })
     }
 
     fn send_to_store(&mut self, by: &'static str, request: &Request) -> crate::store::Answer {
