@@ -29,6 +29,16 @@ pub struct Faults {
     pub monkey: u64,
     /// FM-19: the user edits the set, per step.
     pub edit: u64,
+    /// FM-9: the API server restarts, per step.
+    pub server_restart: u64,
+    /// FM-10, FM-17: for a while no pod is admitted, per step.
+    pub refuse_pods: u64,
+    /// FM-12: our clock steps, per step.
+    pub clock: u64,
+    /// FM-13: one actor stands still for a while, per step.
+    pub pause: u64,
+    /// FM-18: a request takes seconds.
+    pub latency: u64,
 }
 
 impl Faults {
@@ -48,6 +58,11 @@ impl Faults {
             mishap: 12,
             monkey: 12,
             edit: 10,
+            server_restart: 2,
+            refuse_pods: 3,
+            clock: 3,
+            pause: 3,
+            latency: 20,
         }
     }
 
@@ -79,6 +94,11 @@ impl Faults {
             mishap: keep(all.mishap),
             monkey: keep(all.monkey),
             edit: keep(all.edit),
+            server_restart: keep(all.server_restart),
+            refuse_pods: keep(all.refuse_pods),
+            clock: keep(all.clock),
+            pause: keep(all.pause),
+            latency: keep(all.latency),
         }
     }
 }

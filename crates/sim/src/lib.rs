@@ -1,7 +1,8 @@
 //! A simulated cluster for tests: one thread, one seeded random source, a virtual clock.
 //!
 //! [`store`] is the API server, [`actors`] are Kubernetes and people, [`replica`] is one process of ours around the real decisions of `lws-core`, and
-//! [`world`] steps through them all. [`properties`] judges, [`seeds`] runs many worlds, shrinks and reports what fails.
+//! [`world`] steps through them all. [`properties`] judges, [`seeds`] runs
+//! one world, shrinks and reports what fails; [`runner`] runs many of them, and [`scenarios`] has those with a story.
 
 pub mod actors;
 pub mod api;
@@ -11,6 +12,8 @@ pub mod planted;
 pub mod properties;
 pub mod random;
 pub mod replica;
+pub mod runner;
+pub mod scenarios;
 pub mod seeds;
 pub mod store;
 pub mod world;

@@ -68,11 +68,17 @@ pub enum Bug {
     EndIgnored,
     /// The back-off counts as over.
     NoBackoff,
+    /// A rollout waits until every leader is ready.
+    WaitForReady,
+    /// Workers with index 0 count as leaders of ours (ORD-80 step 10).
+    WorkersLead,
+    /// Worker sets that keep vanishing are made again at once.
+    NoPause,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 30] = [
         Self::NoUidOnDelete,
         Self::NoFence,
         Self::NoGuard,
@@ -100,6 +106,9 @@ impl Bug {
         Self::ReadyIgnored,
         Self::EndIgnored,
         Self::NoBackoff,
+        Self::WaitForReady,
+        Self::WorkersLead,
+        Self::NoPause,
     ];
 }
 
@@ -121,7 +130,7 @@ impl Planted {
         false
     }
 
-    pub(crate) fn steps(self, steps: &[Step]) -> Vec<Step> {
+    pub(crate) fn steps(self, steps: &[Step], _: bool) -> Vec<Step> {
         steps.to_vec()
     }
 
@@ -150,8 +159,10 @@ impl Planted {
         self.bug == Some(bug)
     }
 
-    pub(crate) fn steps(self, steps: &[Step]) -> Vec<Step> {
+    /// The steps of a plan; `all_ready` if it saw every leader ready.
+    pub(crate) fn steps(self, steps: &[Step], all_ready: bool) -> Vec<Step> {
         match self.bug {
+            Some(Bug::WaitForReady) if all_ready => steps.to_vec(),
             Some(bug) => steps::spoil(bug, steps),
             None => steps.to_vec(),
         }

@@ -93,6 +93,8 @@ pub struct Work {
     pub key: ObjectKey,
     /// The request.
     pub flight: Flight,
+    /// FM-18: its answer takes until then.
+    pub slow_until: Duration,
     decided: Decided,
     run: Run,
     first: Option<Outcome>,
@@ -305,10 +307,12 @@ impl Memory {
     pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let of = |lane: &Lane| lane.queue.as_ref().and_then(Queue::next_deadline);
         let held = self.held.values().copied().filter(|until| *until > now);
+        let slow = self.works.iter().map(|work| work.slow_until);
         of(&self.sets)
             .into_iter()
             .chain(of(&self.groups))
             .chain(held)
+            .chain(slow.filter(|until| *until > now))
             .min()
     }
 
@@ -358,6 +362,7 @@ impl Memory {
                 controller,
                 key: turn.key,
                 flight: Flight::Idle,
+                slow_until: Duration::ZERO,
                 decided,
                 run: Run::new(steps),
                 first: None,
@@ -375,7 +380,8 @@ impl Memory {
             snapshot.applied = None;
         }
         let plan = leaderworkerset::plan(&snapshot);
-        let steps = self.bugs.steps(&plan.plan.steps);
+        let all_ready = snapshot.leaders.iter().all(|leader| leader.ready);
+        let steps = self.bugs.steps(&plan.plan.steps, all_ready);
         judge(Decision::Set(&snapshot, &steps));
         Some((Decided::Set(Box::new((snapshot, plan))), steps))
     }
@@ -391,7 +397,7 @@ impl Memory {
         self.bugs.blur(&mut seen);
         let at = self.bugs.clock(at);
         let plan = group::plan(&seen, at);
-        let steps = self.bugs.steps(&plan.plan.steps);
+        let steps = self.bugs.steps(&plan.plan.steps, true);
         judge(Decision::Group(&snapshot, &steps));
         Some((Decided::Group(plan), steps))
     }
@@ -419,7 +425,7 @@ impl Memory {
             let (snapshot, plan) = &mut **decided;
             let report = leaderworkerset::report(snapshot, plan, &outcome, at);
             let uid = snapshot.lws.meta.uid.clone();
-            let steps = bugs.steps(&report.steps);
+            let steps = bugs.steps(&report.steps, true);
             judge(Decision::Report(snapshot, &steps));
             let wakes = [plan.plan.wake_after, report.wake_after];
             plan.plan.wake_after = wakes.into_iter().flatten().min();

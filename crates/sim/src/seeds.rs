@@ -1,14 +1,14 @@
 //! Many worlds from many seeds: families of sets and operations, replay of one seed, and the smallest case that still fails.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::json;
 
 use crate::actors::user::{Deed, Wanted};
 use crate::faults::Faults;
-use crate::properties::{Violation, check_rest};
+use crate::properties::{Violation, check_rest, violated};
 use crate::random::Random;
+use crate::runner::Summary;
 use crate::world::{Setup, World};
 
 /// Families of sets that random runs use.
@@ -27,31 +27,6 @@ pub const FAMILIES: [&str; 12] = [
     "none",
 ];
 
-/// What runs have come to.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    /// Runs.
-    pub runs: u64,
-    /// Steps of all runs.
-    pub steps: u64,
-    /// Writes of ours.
-    pub writes: u64,
-    /// Faults that met a request.
-    pub coverage: BTreeMap<(&'static str, &'static str), u64>,
-}
-
-impl Summary {
-    /// Adds a run.
-    pub fn add(&mut self, world: &World) {
-        self.runs += 1;
-        self.steps += world.steps;
-        self.writes += world.facts.writes;
-        for (pair, count) in &world.coverage {
-            *self.coverage.entry(*pair).or_default() += count;
-        }
-    }
-}
-
 /// A run that failed.
 #[derive(Clone, Debug)]
 pub struct Failed {
@@ -65,6 +40,18 @@ pub struct Failed {
     pub family: &'static str,
 }
 
+impl Failed {
+    /// A run that ended well, but not as it should have.
+    pub fn judged(family: &'static str, world: &World, text: String) -> Self {
+        Self {
+            setup: world.setup().clone(),
+            violation: violated("judged", text),
+            commits: world.last_commits(40),
+            family,
+        }
+    }
+}
+
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setup {
@@ -73,12 +60,13 @@ impl fmt::Display for Failed {
             faults,
             fault_steps,
             processes,
+            crash,
             ..
         } = &self.setup;
         writeln!(f, "{}: {}", self.violation.property, self.violation.text)?;
         writeln!(
             f,
-            "family {}, {processes} processes, faults for {fault_steps} steps: {faults:?}",
+            "family {}, {processes} processes, crash {crash:?}, faults for {fault_steps} steps: {faults:?}",
             self.family
         )?;
         writeln!(f, "deeds: {deeds:?}")?;
@@ -196,7 +184,7 @@ fn shrink(family: &'static str, setup: &Setup, violation: Violation) -> Failed {
             .err()
             .is_some_and(|v| v.property == violation.property)
     };
-    let drops: [fn(&mut Faults); 13] = [
+    let drops: [fn(&mut Faults); 18] = [
         |f| f.crash = 0,
         |f| f.lag = 0,
         |f| f.old_lists = 0,
@@ -210,6 +198,11 @@ fn shrink(family: &'static str, setup: &Setup, violation: Violation) -> Failed {
         |f| f.mishap = 0,
         |f| f.monkey = 0,
         |f| f.edit = 0,
+        |f| f.server_restart = 0,
+        |f| f.refuse_pods = 0,
+        |f| f.clock = 0,
+        |f| f.pause = 0,
+        |f| f.latency = 0,
     ];
     for drop in drops {
         let mut smaller = best.clone();

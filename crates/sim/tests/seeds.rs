@@ -1,53 +1,81 @@
-//! Random runs. `LWS_SIM_SEED=<n>` replays one (with `LWS_SIM_TRACE=1` every step of it), `LWS_SIM_SEEDS=<n>` runs so many, `LWS_FULL=1` runs ten thousand.
+//! Random runs. `LWS_SIM_SEED=<n>` replays one (with `LWS_SIM_TRACE=1` every step of it), `LWS_SIM_SEEDS=<n>` runs so many from `LWS_SIM_FIRST` on,
+//! `LWS_SIM_MINUTES=<n>` stops after that time, `LWS_FULL=1` runs twenty thousand.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use lws_sim::seeds::{Summary, case, check};
+use lws_sim::actors::user::{Deed, image};
+use lws_sim::faults::Faults;
+use lws_sim::runner::{Plan, conclude, run};
+use lws_sim::seeds::case;
+use lws_sim::world::{Setup, World};
 
-const CI: u64 = 600;
-const FULL: u64 = 10_000;
+const CI: u64 = 2_000;
+const FULL: u64 = 20_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+fn runs(ci: u64, full: u64) -> u64 {
+    if number("LWS_FULL").is_some() {
+        full
+    } else {
+        ci
+    }
+}
+
 #[test]
 fn no_seed_violates_a_property() {
-    let seeds: Vec<u64> = match number("LWS_SIM_SEED") {
-        Some(seed) => vec![seed],
-        None => {
-            let full = if number("LWS_FULL").is_some() {
-                FULL
-            } else {
-                CI
-            };
-            (0..number("LWS_SIM_SEEDS").unwrap_or(full)).collect()
-        }
+    let one = number("LWS_SIM_SEED");
+    let minutes = number("LWS_SIM_MINUTES");
+    let plan = Plan {
+        first: one.or_else(|| number("LWS_SIM_FIRST")).unwrap_or(0),
+        runs: match one {
+            Some(_) => 1,
+            None => number("LWS_SIM_SEEDS").unwrap_or_else(|| runs(CI, FULL)),
+        },
+        limit: minutes.map(|minutes| Duration::from_secs(60 * minutes)),
+        told: minutes.is_some(),
     };
-    let started = Instant::now();
-    let mut summary = Summary::default();
-    let mut failures = Vec::new();
-    for seed in &seeds {
-        let (family, mut setup) = case(*seed);
-        setup.trace = number("LWS_SIM_TRACE").is_some();
-        if let Err(failed) = check(family, &setup, &mut summary) {
-            failures.push(failed);
-            if failures.len() == 5 {
-                break;
-            }
-        }
-    }
-    let seconds = started.elapsed().as_secs_f64().max(0.001);
-    println!(
-        "{} runs, {} steps, {} writes of ours, {:.0} runs/s; faults met: {:?}",
-        summary.runs,
-        summary.steps,
-        summary.writes,
-        summary.runs as f64 / seconds,
-        summary.coverage
+    let outcome = run(
+        plan,
+        |seed| {
+            let (family, mut setup) = case(seed);
+            setup.trace = number("LWS_SIM_TRACE").is_some();
+            (family, setup)
+        },
+        |_, _| Ok(()),
     );
-    for failed in &failures {
-        println!("---\n{failed}");
-    }
-    assert!(failures.is_empty(), "{} seeds failed", failures.len());
+    conclude("seeds", outcome);
+}
+
+/// A rollout of N groups ends N leaders, and a surge group once, however bad our view is and whatever becomes of our writes.
+#[test]
+fn a_rollout_ends_every_leader_once() {
+    let plan = Plan {
+        runs: runs(200, 2_000),
+        ..Plan::default()
+    };
+    let outcome = run(plan, rolling, |_, world| ends_once(world));
+    conclude("rollouts", outcome);
+}
+
+fn rolling(seed: u64) -> (&'static str, Setup) {
+    let (family, mut setup) = case(seed);
+    setup.deeds.extend([Deed::Wait(2), image("v2")]);
+    let setup = Setup {
+        faults: Faults::view(),
+        ..setup
+    };
+    (family, setup)
+}
+
+fn ends_once(world: &World) -> Result<(), String> {
+    let leaders = world.facts.pod_ends.iter();
+    let twice = leaders
+        .filter(|(name, _)| name.matches('-').count() == 1)
+        .find(|(_, ends)| **ends > 1);
+    twice.map_or(Ok(()), |(name, ends)| {
+        Err(format!("{name} ended {ends} times"))
+    })
 }

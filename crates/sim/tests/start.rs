@@ -1,7 +1,8 @@
 //! From nothing to serving, and then silence.
 
 use lws_sim::actors::user::{Deed, Wanted};
-use lws_sim::seeds::{Summary, check};
+use lws_sim::runner::Summary;
+use lws_sim::seeds::check;
 use lws_sim::store::Kind;
 use lws_sim::world::Setup;
 

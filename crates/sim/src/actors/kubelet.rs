@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{annotation, is_ready, restarts};
+use super::{annotation, is_ready, label, restarts};
 use crate::store::{is_terminating, text};
 
 /// Image whose container never becomes ready.
 pub const BROKEN: &str = "broken";
 /// Annotation of a pod whose status is set by hand.
 pub const MANUAL: &str = "e2e.lws/manual-status";
+
+/// Label of a pod that does not become ready.
+pub const HELD: &str = "held-unready";
 
 /// What happens to a pod next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub fn next(pod: &Value) -> Option<Event> {
         Some("Running") if is_ready(pod) => None,
         Some("Running") => {
             let image = text(pod, "/spec/containers/0/image");
-            (image != Some(BROKEN)).then_some(Event::Ready)
+            (image != Some(BROKEN) && label(pod, HELD).is_empty()).then_some(Event::Ready)
         }
         _ => Some(Event::Start),
     }

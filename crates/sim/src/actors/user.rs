@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::kubelet::{Event, HELD};
 use crate::store::{Cascade, Key, Kind};
 
 /// A set in short.
@@ -68,6 +69,10 @@ pub enum Deed {
     Settle,
     /// Time passes.
     Wait(u64),
+    /// Our watches of a kind stand still for so many seconds.
+    Hold(Kind, u64),
+    /// Something happens to a pod.
+    Pod(Key, Event),
 }
 
 /// The key of the set that most scenarios use, or of something of it.
@@ -95,4 +100,23 @@ pub fn delete_pod(name: &str) -> Deed {
 /// Deletes a pod without waiting for its node.
 pub fn force_delete_pod(name: &str) -> Deed {
     Deed::Delete(key(Kind::Pod, name), Cascade::Background, Some(0))
+}
+
+/// A pod stops being ready, and stays so until [`let_go`].
+pub fn hold_unready(name: &str) -> [Deed; 2] {
+    [
+        Deed::Patch(
+            key(Kind::Pod, name),
+            json!({"metadata": {"labels": {HELD: "yes"}}}),
+        ),
+        Deed::Pod(key(Kind::Pod, name), Event::Flap),
+    ]
+}
+
+/// The pod may become ready again.
+pub fn let_go(name: &str) -> Deed {
+    Deed::Patch(
+        key(Kind::Pod, name),
+        json!({"metadata": {"labels": {HELD: null}}}),
+    )
 }

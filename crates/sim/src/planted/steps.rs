@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lws_api::names::label;
 use lws_core::group::GroupSnapshot;
 use lws_core::intent::{Intent, Kind, Step, Why};
-use lws_core::model::Owner;
+use lws_core::model::{Owner, Pairs};
 use serde_json::{Value, json};
 
 use super::Bug;
@@ -29,6 +29,7 @@ fn is_left_out(bug: Bug, step: &Step) -> bool {
         Bug::NoStatus => step.why == Why::StatusDiffers,
         Bug::NoCount => step.why == Why::GroupFailed && is_patch,
         Bug::NoMark => step.why == Why::BudgetExhausted && is_patch,
+        Bug::WaitForReady => step.why == Why::LeaderSetDiffers,
         Bug::KeepRevisions => step.why == Why::RevisionObsolete,
         _ => false,
     }
@@ -95,6 +96,18 @@ pub(super) fn blur(bug: Bug, seen: &mut GroupSnapshot) {
         uid: leader.meta.uid.clone(),
     };
     match bug {
+        Bug::NoPause => seen.lost = None,
+        Bug::WorkersLead => {
+            let owner = seen.leader_set.as_ref().map(|set| Owner {
+                api_version: "apps/v1".into(),
+                kind: "StatefulSet".into(),
+                name: set.key().name.clone(),
+                uid: set.meta.uid.clone(),
+            });
+            let pod = Arc::make_mut(seen.leader.get_or_insert(leader));
+            pod.meta.owner = owner;
+            pod.meta.annotations = Pairs::default();
+        }
         Bug::NamesNotChecked => seen.holders.clear(),
         Bug::ChainIgnored => {
             for worker in &mut seen.workers {

@@ -1,6 +1,6 @@
 //! What must hold after every commit, on the store.
 
-use lws_api::names::{annotation as names, label as labels};
+use lws_api::names::{annotation as names, env as variables, label as labels};
 use lws_core::intent::Why;
 use serde_json::Value;
 
@@ -239,7 +239,10 @@ fn worker_set(store: &Store, facts: &Facts, commit: &Commit) -> Result<(), Viola
     let Some((_, leader)) = store.list(Kind::Pod).find(|(_, pod)| uid(pod) == owner) else {
         return Ok(());
     };
-    if label(leader, labels::WORKER_INDEX) != "0" {
+    let is_of_a_group = controller(leader)
+        .and_then(|o| facts.known.get(o["uid"].as_str()?)?.controller.clone())
+        .is_some_and(|above| facts.known.get(&above).is_some_and(|k| k.kind == Kind::Pod));
+    if label(leader, labels::WORKER_INDEX) != "0" || is_of_a_group {
         return Err(violated("S-4", format!("{} is for a worker", commit.key)));
     }
     if label(leader, labels::REVISION) != label(set, labels::REVISION) {
@@ -301,6 +304,7 @@ fn pod(
 ) -> Result<(), Violation> {
     let pod = &commit.object;
     if commit.change == Change::Added {
+        contract(store, facts, pod)?;
         return group_shape(store, facts, commit);
     }
     let ours = commit.by.starts_with("lws");
@@ -310,6 +314,49 @@ fn pod(
         recreation(store, facts, pod, commit, writing)?;
     }
     Ok(())
+}
+
+/// S-18: a pod of a set has what its containers count on, and agrees with its leader about it.
+fn contract(store: &Store, facts: &Facts, pod: &Value) -> Result<(), Violation> {
+    let Some(leader) = facts.leader_of(pod) else {
+        return Ok(());
+    };
+    let bare = [
+        labels::NAME,
+        labels::GROUP_INDEX,
+        labels::WORKER_INDEX,
+        labels::REVISION,
+    ]
+    .into_iter()
+    .find(|name| label(pod, name).is_empty());
+    let broken = |what: &str| {
+        let name = text(pod, "/metadata/name").unwrap_or_default();
+        Err(violated("S-18", format!("pod {name} has {what}")))
+    };
+    if let Some(name) = bare {
+        return broken(&format!("no label {name}"));
+    }
+    let size = variable(pod, variables::GROUP_SIZE);
+    if size.is_none() || size != Some(annotation(pod, names::SIZE)) {
+        return broken("another size than its variable");
+    }
+    if variable(pod, variables::WORKER_INDEX) != Some(label(pod, labels::WORKER_INDEX)) {
+        return broken("another index than its variable");
+    }
+    let address = variable(pod, variables::LEADER_ADDRESS);
+    let of_leader = store
+        .list(Kind::Pod)
+        .find(|(_, other)| uid(other) == leader);
+    let agrees = of_leader.is_none_or(|(_, l)| variable(l, variables::LEADER_ADDRESS) == address);
+    if address.is_none() || !agrees {
+        return broken("another leader address than its leader");
+    }
+    Ok(())
+}
+
+fn variable<'a>(pod: &'a Value, name: &str) -> Option<&'a str> {
+    let variables = pod.pointer("/spec/containers/0/env")?.as_array()?;
+    variables.iter().find(|v| v["name"] == name)?["value"].as_str()
 }
 
 /// S-3: pods of a group by the chain of their controllers.
@@ -387,6 +434,9 @@ fn recreation(
             "S-13",
             format!("{} was recreated {} times", commit.key, before + 1),
         ));
+    }
+    if facts.clock_stepped {
+        return Ok(());
     }
     backoff(template, before, leader, commit)
 }

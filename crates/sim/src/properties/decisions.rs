@@ -1,15 +1,17 @@
 //! What must hold for every decision, given what was seen (S-7, S-10, S-11, S-17).
 
 use lws_api::names::{annotation, label};
+use lws_core::group::GroupSnapshot;
 use lws_core::intent::{Intent, Step, Why};
 use lws_core::leaderworkerset::Snapshot;
 use lws_core::leaderworkerset::rollout::Budget;
-use lws_core::model::{Pod, StatefulSet};
+use lws_core::model::{Phase, Pod, StatefulSet};
 use serde_json::Value;
 
 use super::{Violation, violated};
 use crate::actors::{controller, number};
 use crate::replica::Decision;
+use crate::store::text;
 
 /// Judges a decision.
 pub fn check_decision(decision: &Decision<'_>) -> Result<(), Violation> {
@@ -32,6 +34,7 @@ pub fn check_decision(decision: &Decision<'_>) -> Result<(), Violation> {
             let Some(leader) = &snapshot.leader else {
                 return Ok(());
             };
+            not_while_pending(snapshot, leader, steps)?;
             no_birth_in_the_dying(
                 steps,
                 leader.meta.uid.as_str(),
@@ -39,6 +42,33 @@ pub fn check_decision(decision: &Decision<'_>) -> Result<(), Violation> {
             )
         }
     }
+}
+
+/// S-15: RecreateGroupAfterStart ends no group that has a pending pod, unless that was decided before.
+fn not_while_pending(
+    snapshot: &GroupSnapshot,
+    leader: &Pod,
+    steps: &[Step],
+) -> Result<(), Violation> {
+    let ends =
+        |step: &Step| step.why == Why::GroupFailed && matches!(step.intent, Intent::Delete { .. });
+    let policy = snapshot
+        .revision
+        .as_ref()
+        .and_then(|r| text(&r.data, "/spec/leaderWorkerTemplate/restartPolicy"));
+    let is_decided = leader.meta.annotation(annotation::GROUP_RECREATE_PENDING) == "true";
+    let is_pending = snapshot.peers.iter().any(|pod| pod.phase == Phase::Pending);
+    if policy == Some("RecreateGroupAfterStart")
+        && !is_decided
+        && is_pending
+        && steps.iter().any(ends)
+    {
+        return Err(violated(
+            "S-15",
+            format!("{} is ended while a pod is pending", leader.key()),
+        ));
+    }
+    Ok(())
 }
 
 /// S-7.

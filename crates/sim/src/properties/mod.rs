@@ -55,6 +55,8 @@ pub struct Facts {
     pub deleted_leaders: BTreeSet<String>,
     /// An answer was lost, a process died, or two led.
     pub may_repeat: bool,
+    /// FM-12: our clock was wrong at some time.
+    pub clock_stepped: bool,
     /// Leaders that were ready at some time.
     pub ready_leaders: BTreeSet<String>,
     /// Recreations by set, revision and group index, since the last recovery.

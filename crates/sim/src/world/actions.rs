@@ -1,10 +1,10 @@
 //! What could happen next, with weights, and the one that is picked.
 
-use crate::actors::kubelet;
+use crate::actors::kubelet::{self, Event};
 use crate::actors::user::Deed;
 use crate::actors::{garbage, stateful_set};
 use crate::properties::{Violation, Writing};
-use crate::replica::{Controller, Memory, Watch};
+use crate::replica::{Controller, Flight, Memory, Watch};
 use crate::store::{Key, Kind};
 
 use super::{Action, World};
@@ -16,8 +16,12 @@ impl World {
         }
         let mut actions = Vec::new();
         self.enabled_of_ours(&mut actions);
+        actions.retain(|(_, weight)| *weight > 0);
+        if self.is_server_down() {
+            return actions;
+        }
         for (action, actor) in &self.cluster.1 {
-            if !self.is_waiting(action) {
+            if !self.is_waiting(action) && !self.is_paused(*actor) {
                 actions.push((
                     action.clone(),
                     self.weight(*actor, 6_u64.saturating_sub(*actor)),
@@ -32,8 +36,15 @@ impl World {
         actions
     }
 
+    /// FM-13.
+    fn is_paused(&self, actor: u64) -> bool {
+        self.trouble.paused.0 == actor && self.trouble.paused.1 > self.now
+    }
+
     fn weight(&self, actor: u64, weight: u64) -> u64 {
-        if self.setup.faults.slow && self.is_faulty() && self.starved == actor {
+        if self.is_paused(actor) {
+            0
+        } else if self.setup.faults.slow && self.is_faulty() && self.starved == actor {
             1
         } else {
             weight * 20
@@ -47,7 +58,8 @@ impl World {
                 continue;
             };
             for (kind, watch) in &memory.watches {
-                let is_held = memory.held.get(kind).is_some_and(|until| *until > self.now);
+                let is_held = self.is_server_down()
+                    || memory.held.get(kind).is_some_and(|until| *until > self.now);
                 match watch {
                     _ if is_held => {}
                     Watch::Unlisted | Watch::Listing(_) => {
@@ -68,8 +80,12 @@ impl World {
                     actions.push((Action::Take(index, controller), self.weight(2, 4)));
                 }
             }
-            for work in 0..memory.works.len() {
-                actions.push((Action::Work(index, work), self.weight(2, 6)));
+            for (position, work) in memory.works.iter().enumerate() {
+                let needs_server = matches!(work.flight, Flight::Sent(_));
+                let waits = work.slow_until > self.now || (needs_server && self.is_server_down());
+                if !waits {
+                    actions.push((Action::Work(index, position), self.weight(2, 6)));
+                }
             }
         }
     }
@@ -96,8 +112,11 @@ impl World {
         actions
     }
 
-    /// The StatefulSet controller backs off after a failed create.
+    /// The StatefulSet controller backs off after a failed create, and containers take their time to end.
     fn is_waiting(&self, action: &Action) -> bool {
+        if let Action::Kubelet(key, Event::End) = action {
+            return self.end_of_pod(key).is_some_and(|end| end > self.now);
+        }
         let Action::Sets(stateful_set::Write::Create(key, body)) = action else {
             return false;
         };

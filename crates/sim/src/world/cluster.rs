@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
+use lws_api::names::label as names;
+use lws_core::run::{Class, Failure};
+use serde_json::{Value, json};
 
-use super::{NODES, World};
+use super::{NODES, World, at};
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::{self, Deed};
-use crate::actors::{garbage, stateful_set};
+use crate::actors::{garbage, label, number, stateful_set};
 use crate::api;
-use crate::store::{Cascade, Deletion, Key, Kind};
+use crate::store::{Cascade, Deletion, Key, Kind, text};
 
 impl World {
     pub(super) fn stateful_set(&mut self, write: stateful_set::Write) {
@@ -20,7 +23,14 @@ impl World {
                     .and_then(|o| o["name"].as_str())
                     .unwrap_or_default();
                 let set = Key::new(Kind::StatefulSet, &key.namespace, owner);
-                match api::create(&mut self.store, by, key.clone(), body) {
+                let is_refused = key.kind == Kind::Pod && self.trouble.pods_refused > self.now;
+                let made = if is_refused {
+                    Err(refused())
+                } else {
+                    let body = self.gated(body);
+                    api::create(&mut self.store, by, key.clone(), body)
+                };
+                match made {
                     Ok(_) => {
                         self.failed_creates.remove(&set);
                     }
@@ -34,7 +44,7 @@ impl World {
                             + Duration::from_millis(5)
                                 .saturating_mul(1 << (*attempts).min(17))
                                 .min(Duration::from_secs(1000));
-                        if !of_group {
+                        if !of_group || is_refused {
                             return;
                         }
                         let at = self.now.as_secs();
@@ -54,6 +64,35 @@ impl World {
             stateful_set::Write::Patch(key, patch) => self.patch(by, &key, false, &patch),
             stateful_set::Write::Status(key, patch) => self.patch(by, &key, true, &patch),
         }
+    }
+
+    /// A scheduling gate of somebody else, as queueing systems set them.
+    fn gated(&self, mut pod: Value) -> Value {
+        let index = label(&pod, names::GROUP_INDEX).parse::<i64>();
+        let from = self.setup.gated_from.unwrap_or(i64::MAX);
+        if index.is_ok_and(|index| index >= from) {
+            pod["spec"]["schedulingGates"] = json!([{"name": "example.com/queue"}]);
+        }
+        pod
+    }
+
+    /// When the containers of a terminating pod end.
+    pub(super) fn end_of_pod(&self, key: &Key) -> Option<Duration> {
+        let pod = self.store.get(key)?;
+        let removed: Timestamp = text(pod, "/metadata/deletionTimestamp")?.parse().ok()?;
+        let grace = number(pod, "/metadata/deletionGracePeriodSeconds");
+        let deleted = removed - SignedDuration::from_secs(grace);
+        let since_start = Duration::try_from(deleted.duration_since(at(Duration::ZERO))).ok()?;
+        Some(since_start + Duration::from_secs(self.setup.ending))
+    }
+
+    /// When pods end that are not to end yet.
+    pub(super) fn ends_of_pods(&self) -> Vec<Duration> {
+        if self.setup.ending == 0 {
+            return Vec::new();
+        }
+        let pods = self.store.list(Kind::Pod);
+        pods.filter_map(|(key, _)| self.end_of_pod(key)).collect()
     }
 
     pub(super) fn collect(&mut self, write: garbage::Write) {
@@ -99,6 +138,14 @@ impl World {
                 self.wait_until = self.now + Duration::from_secs(seconds);
                 return;
             }
+            Deed::Hold(kind, seconds) => {
+                let until = self.now + Duration::from_secs(seconds);
+                for memory in self.processes.iter_mut().flatten() {
+                    memory.held.insert(kind, until);
+                }
+                return;
+            }
+            Deed::Pod(key, event) => return self.kubelet(&key, event),
             Deed::Settle => return,
         };
     }
@@ -127,5 +174,13 @@ impl World {
     fn patch(&mut self, by: &'static str, key: &Key, status: bool, patch: &Value) {
         // A conflict is tried again when the actor comes next.
         let _ = self.store.patch(by, key, status, patch);
+    }
+}
+
+fn refused() -> Failure {
+    Failure {
+        class: Class::Rejected,
+        message: "exceeded quota".to_owned(),
+        retry_after: None,
     }
 }

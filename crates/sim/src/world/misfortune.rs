@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::World;
 use crate::actors::kubelet::{self, Event};
 use crate::actors::label;
 use crate::actors::user::Deed;
+use crate::faults::Faults;
 use crate::properties::{Violation, Writing};
 use crate::replica::{WATCHED, Watch};
 use crate::store::{Cascade, Key, Kind};
@@ -45,6 +47,7 @@ impl World {
         } else if self.random.chance(faults.two_leaders * 5) {
             self.one_leader();
         }
+        self.lasting_trouble(&faults)?;
         if self.random.chance(faults.mishap) {
             self.mishap();
         }
@@ -55,6 +58,27 @@ impl World {
             self.edit();
         }
         self.judge(&Writing::default())
+    }
+
+    /// Faults that last for a while.
+    fn lasting_trouble(&mut self, faults: &Faults) -> Result<(), Violation> {
+        if self.random.chance(faults.server_restart) && !self.is_server_down() {
+            self.restart_server()?;
+        }
+        if self.random.chance(faults.refuse_pods) {
+            self.trouble.pods_refused = self.now + Duration::from_secs(self.random.below(120));
+        }
+        if self.random.chance(faults.clock) {
+            let steps = [-3600, -5, 0, 5, 3600];
+            let seconds = self.random.pick(&steps).copied().unwrap_or_default();
+            self.trouble.clock_off = SignedDuration::from_secs(seconds);
+            self.facts.clock_stepped = true;
+        }
+        if self.random.chance(faults.pause) {
+            let until = self.now + Duration::from_secs(self.random.below(600));
+            self.trouble.paused = (self.random.below(6), until);
+        }
+        Ok(())
     }
 
     fn mishap(&mut self) {

@@ -74,6 +74,10 @@ pub struct Setup {
     pub planted: Planted,
     /// Every step is printed.
     pub trace: bool,
+    /// Seconds that containers take to end.
+    pub ending: u64,
+    /// Pods of groups from this index on are held by a scheduling gate that is not ours.
+    pub gated_from: Option<i64>,
 }
 
 impl Default for Setup {
@@ -88,6 +92,8 @@ impl Default for Setup {
             crash: None,
             planted: Planted::default(),
             trace: false,
+            ending: 0,
+            gated_from: None,
         }
     }
 }
@@ -104,6 +110,19 @@ enum Action {
     Collect(garbage::Write),
     Kubelet(Key, Event),
     Deed,
+}
+
+/// Faults that last.
+#[derive(Clone, Debug, Default)]
+struct Trouble {
+    /// FM-9: the API server is down until then.
+    server_down: Duration,
+    /// FM-10, FM-17: no pod is admitted until then.
+    pods_refused: Duration,
+    /// FM-12: how far our clock is off.
+    clock_off: SignedDuration,
+    /// FM-13: an actor, and until when it stands still.
+    paused: (u64, Duration),
 }
 
 /// The cluster.
@@ -125,6 +144,8 @@ pub struct World {
     pub whys: BTreeMap<u64, String>,
     /// Faults that met a request, by fault and kind of request.
     pub coverage: BTreeMap<(&'static str, &'static str), u64>,
+    /// The crash of the setup happened.
+    pub crashed_as_told: bool,
     setup: Setup,
     deeds: VecDeque<Deed>,
     random: Random,
@@ -135,6 +156,7 @@ pub struct World {
     failed_creates: BTreeMap<Key, (u32, Duration)>,
     starved: u64,
     first_lists_behind: u64,
+    trouble: Trouble,
     /// What the cluster would do, as of a version of the store.
     cluster: (u64, Vec<(Action, u64)>),
 }
@@ -162,15 +184,22 @@ impl World {
             coverage: BTreeMap::new(),
             deeds: setup.deeds.iter().cloned().collect(),
             random,
+            crashed_as_told: false,
             faults_over: false,
             last_write: Duration::ZERO,
             wait_until: Duration::ZERO,
             failed_creates: BTreeMap::new(),
             starved,
             first_lists_behind: 0,
+            trouble: Trouble::default(),
             cluster: (0, Vec::new()),
             setup,
         }
+    }
+
+    /// How it was set up.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     /// Runs until all is quiet and nobody has anything left to do, or a property is violated.
@@ -214,14 +243,27 @@ impl World {
         Ok(true)
     }
 
+    /// FM-12: our clock.
+    fn our_clock(&self) -> Timestamp {
+        at(self.now) + self.trouble.clock_off
+    }
+
+    fn is_server_down(&self) -> bool {
+        self.trouble.server_down > self.now
+    }
+
     fn is_faulty(&self) -> bool {
         self.steps < self.setup.fault_steps
     }
 
     fn end_faults(&mut self) {
         self.faults_over = true;
+        self.trouble = Trouble::default();
         for memory in self.processes.iter_mut().flatten() {
             memory.held.clear();
+            for work in &mut memory.works {
+                work.slow_until = Duration::ZERO;
+            }
         }
         self.one_leader();
     }
@@ -244,7 +286,13 @@ impl World {
             .flatten()
             .filter_map(|memory| memory.next_deadline(self.now))
             .chain(self.failed_creates.values().map(|(_, until)| *until))
-            .chain((self.wait_until > self.now).then_some(self.wait_until))
+            .chain(self.ends_of_pods())
+            .chain([
+                self.wait_until,
+                self.trouble.server_down,
+                self.trouble.pods_refused,
+                self.trouble.paused.1,
+            ])
             .filter(|due| *due > self.now)
             .min();
         let is_quiet =
@@ -272,6 +320,7 @@ impl World {
     }
 }
 
+/// The clock of the API server.
 fn at(now: Duration) -> Timestamp {
     let start = Timestamp::from_second(1_767_225_600).unwrap_or_default();
     start + SignedDuration::try_from(now).unwrap_or_default()

@@ -5,11 +5,11 @@ use std::time::Duration;
 use lws_core::intent::{Intent, Why};
 use lws_core::run::{Class, Failure, Request};
 
-use super::{NAMES, Point, World, at};
+use super::{NAMES, Point, World};
 use crate::api;
 use crate::planted::Bug;
 use crate::properties::{Violation, Writing, check_decision};
-use crate::replica::{Controller, Flight, Memory, Watch};
+use crate::replica::{Controller, Flight, Memory, WATCHED, Watch};
 use crate::store::{Cascade, Deletion, Key, Kind};
 
 impl World {
@@ -84,7 +84,7 @@ impl World {
     }
 
     pub(super) fn take(&mut self, index: usize, controller: Controller) -> Result<(), Violation> {
-        let (now, at) = (self.now, at(self.now));
+        let (now, at) = (self.now, self.our_clock());
         let mut verdict = Ok(());
         if let Some(memory) = self.process(index) {
             memory.take(controller, now, at, &mut |decision| {
@@ -96,7 +96,7 @@ impl World {
 
     /// The next stage of a request of ours.
     pub(super) fn work(&mut self, index: usize, work: usize) -> Result<(), Violation> {
-        let (now, time) = (self.now, at(self.now));
+        let (now, time) = (self.now, self.our_clock());
         let Some(memory) = self.process(index) else {
             return Ok(());
         };
@@ -116,6 +116,7 @@ impl World {
                     .is_some_and(|w| matches!(w.flight, Flight::Sent(_)));
                 if is_sent {
                     self.requests += 1;
+                    self.slow_down(index, work);
                     point = Some(Point::Sent);
                     if self.is_crash(Point::Unsent) {
                         self.crash(index);
@@ -138,6 +139,30 @@ impl World {
         verdict
     }
 
+    /// FM-18.
+    fn slow_down(&mut self, index: usize, work: usize) {
+        if !self.is_faulty() || !self.random.chance(self.setup.faults.latency) {
+            return;
+        }
+        let until = self.now + Duration::from_millis(1000 + self.random.below(4000));
+        let Some(work) = self
+            .process(index)
+            .and_then(|memory| memory.works.get_mut(work))
+        else {
+            return;
+        };
+        work.slow_until = until;
+        let why = work.step().map(|step| step.why);
+        self.meet("slow", why);
+    }
+
+    /// A fault met a request that was made because of `why`.
+    pub(super) fn meet(&mut self, fault: &'static str, why: Option<Why>) {
+        if let Some(why) = why {
+            *self.coverage.entry((fault, why.as_str())).or_default() += 1;
+        }
+    }
+
     fn is_crash(&mut self, point: Point) -> bool {
         let is_due = self
             .setup
@@ -145,11 +170,13 @@ impl World {
             .is_some_and(|c| c.request + 1 == self.requests && c.point == point);
         if is_due && let Some(crash) = self.setup.crash.take() {
             self.first_lists_behind = crash.behind;
+            self.crashed_as_told = true;
         }
         is_due
     }
 
     pub(super) fn crash(&mut self, index: usize) {
+        self.meet_all("crash", Some(index));
         self.set_process(index, None);
         self.facts.may_repeat = true;
         let is_watched = self.processes.iter().flatten().any(Memory::is_synced);
@@ -176,7 +203,7 @@ impl World {
         let fault = self.fault_of(request);
         if let Some(fault) = fault {
             self.facts.may_repeat |= fault == "lost answer";
-            *self.coverage.entry((fault, name_of(request))).or_default() += 1;
+            self.meet(fault, why);
         }
         let answer = match fault {
             Some("conflict") => Err(failure(Class::Conflict, None)),
@@ -206,6 +233,63 @@ impl World {
             decided,
             seen_revision,
         })
+    }
+
+    /// A fault meets all requests that are on their way, of one process or of all.
+    pub(super) fn meet_all(&mut self, fault: &'static str, only: Option<usize>) {
+        let processes = self.processes.iter().enumerate();
+        let hit = processes.filter(|(index, _)| only.is_none_or(|only| only == *index));
+        let works = hit
+            .flat_map(|(_, memory)| memory)
+            .flat_map(|memory| &memory.works);
+        let whys: Vec<Option<Why>> = works
+            .filter(|work| !matches!(work.flight, Flight::Idle))
+            .map(|work| work.step().map(|step| step.why))
+            .collect();
+        for why in whys {
+            self.meet(fault, why);
+        }
+    }
+
+    /// FM-9: connections drop. What was on its way is taken or not, and nobody learns which.
+    pub(super) fn restart_server(&mut self) -> Result<(), Violation> {
+        self.meet_all("server restart", None);
+        self.facts.may_repeat = true;
+        self.trouble.server_down =
+            self.now + Duration::from_millis(1000 + self.random.below(19_000));
+        for index in 0..self.processes.len() {
+            let Some(memory) = self.process(index) else {
+                continue;
+            };
+            if memory.is_synced() {
+                memory.watches = WATCHED.map(|kind| (kind, Watch::Unlisted)).into();
+            }
+            for work in 0..memory.works.len() {
+                self.cut_off(index, work)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cut_off(&mut self, index: usize, work: usize) -> Result<(), Violation> {
+        let memory = self.processes.get(index).and_then(Option::as_ref);
+        let flight = memory
+            .and_then(|memory| memory.works.get(work))
+            .map(|work| work.flight.clone());
+        match flight {
+            Some(Flight::Sent(request)) if self.random.chance(500) => {
+                self.commit(index, work, &request)?;
+            }
+            Some(Flight::Sent(_) | Flight::Committed(_)) => {}
+            Some(Flight::Idle) | None => return Ok(()),
+        }
+        if let Some(work) = self
+            .process(index)
+            .and_then(|memory| memory.works.get_mut(work))
+        {
+            work.flight = Flight::Committed(Err(failure(Class::Unknown, None)));
+        }
+        Ok(())
     }
 
     fn send_to_store(&mut self, by: &'static str, request: &Request) -> crate::store::Answer {
@@ -254,15 +338,5 @@ fn failure(class: Class, retry_after: Option<Duration>) -> Failure {
         class,
         message: "injected".to_owned(),
         retry_after,
-    }
-}
-
-fn name_of(request: &Request) -> &'static str {
-    match request {
-        Request::Create { .. } => "create",
-        Request::Read { .. } => "read",
-        Request::Apply { .. } => "apply",
-        Request::Patch { .. } | Request::MergeStatus { .. } => "patch",
-        Request::Delete { .. } => "delete",
     }
 }
