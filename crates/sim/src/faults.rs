@@ -13,13 +13,15 @@ pub struct Faults {
     pub coalesce: u64,
     /// FM-5: a watch ends and lists anew, per step.
     pub cut: u64,
+    /// FM-5: a watch says nothing for five minutes, per step.
+    pub hang: u64,
     /// FM-6: a fenced write is refused although nothing changed.
     pub conflict: u64,
     /// FM-7: a request fails before it is taken.
     pub error: u64,
     /// FM-8: a write is taken, and the answer is lost.
     pub lost_answer: u64,
-    /// FM-11: a standby leads while the leader still does, per step.
+    /// FM-11: a standby leads while the leader still does; with a real election a process stands still. Per step.
     pub two_leaders: u64,
     /// FM-13: one actor is starved.
     pub slow: bool,
@@ -50,6 +52,7 @@ impl Faults {
             old_lists: 300,
             coalesce: 300,
             cut: 5,
+            hang: 1,
             conflict: 20,
             error: 20,
             lost_answer: 15,
@@ -86,6 +89,7 @@ impl Faults {
             old_lists: keep(all.old_lists),
             coalesce: keep(all.coalesce),
             cut: keep(all.cut),
+            hang: keep(all.hang),
             conflict: keep(all.conflict),
             error: keep(all.error),
             lost_answer: keep(all.lost_answer),

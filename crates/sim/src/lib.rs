@@ -2,11 +2,14 @@
 //!
 //! [`store`] is the API server, [`actors`] are Kubernetes and people, [`replica`] is one process of ours around the real decisions of `lws-core`, and
 //! [`world`] steps through them all. [`properties`] judges, [`seeds`] runs
-//! one world, shrinks and reports what fails; [`runner`] runs many of them, and [`scenarios`] has those with a story.
+//! one world, shrinks and reports what fails; [`runner`] runs many of them, [`scenarios`] has those with a story, and [`exhaustive`] takes every order
+//! of what can happen. [`candidate`] stands for election.
 
 pub mod actors;
 pub mod api;
+pub mod candidate;
 pub mod conformance;
+pub mod exhaustive;
 pub mod faults;
 pub mod planted;
 pub mod properties;

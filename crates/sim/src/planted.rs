@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use lws_core::cache::Wakes;
 use lws_core::group::GroupSnapshot;
 use lws_core::intent::Step;
+use lws_core::leaderworkerset::Snapshot;
 use lws_core::run::Request;
 
 use crate::store::Kind;
@@ -74,11 +75,55 @@ pub enum Bug {
     WorkersLead,
     /// Worker sets that keep vanishing are made again at once.
     NoPause,
+    /// Edits of a set wake nobody.
+    DeafToSets,
+    /// Service events wake nobody.
+    DeafToServices,
+    /// The pod watch tells of no changes.
+    MissUpdates,
+    /// No Service is made.
+    NoService,
+    /// No revision is made.
+    NoRevision,
+    /// What waits for the end of its back-off is not written down.
+    NoPendingMark,
+    /// Worker sets are one pod too big.
+    OneWorkerMore,
+    /// The partition goes up again.
+    PartitionRises,
+    /// Surge groups stay.
+    SurgeKept,
+    /// The status claims a generation to come.
+    StaleGeneration,
+    /// Every status write moves all transition times.
+    TimesMove,
+    /// The set is said to be available.
+    AvailableEarly,
+    /// A label of ours is written to the set.
+    WritesLabels,
+    /// Every leader set is taken for ours (ORD-135).
+    AdoptsAnything,
+    /// A terminating set counts as live.
+    SetEndIgnored,
+    /// Rollouts take every leader for ready (ORD-45).
+    LeadersServe,
+    /// Rollouts take every worker set for available (ORD-45).
+    WorkersServe,
+    /// Rollouts see no revisions (ORD-34).
+    RevisionsForgotten,
+    /// Containers that were restarted count for nothing (FAIL-1).
+    RestartsIgnored,
+    /// Pods that have not started count as started (FAIL-9).
+    PendingIgnored,
+    /// A process that lost its lease goes on writing (LE-7).
+    WritesOn,
+    /// A candidate takes the lease while its holder lives (LE-6).
+    TakesLease,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 52] = [
         Self::NoUidOnDelete,
         Self::NoFence,
         Self::NoGuard,
@@ -109,6 +154,28 @@ impl Bug {
         Self::WaitForReady,
         Self::WorkersLead,
         Self::NoPause,
+        Self::DeafToSets,
+        Self::DeafToServices,
+        Self::MissUpdates,
+        Self::NoService,
+        Self::NoRevision,
+        Self::NoPendingMark,
+        Self::OneWorkerMore,
+        Self::PartitionRises,
+        Self::SurgeKept,
+        Self::StaleGeneration,
+        Self::TimesMove,
+        Self::AvailableEarly,
+        Self::WritesLabels,
+        Self::AdoptsAnything,
+        Self::SetEndIgnored,
+        Self::LeadersServe,
+        Self::WorkersServe,
+        Self::RevisionsForgotten,
+        Self::RestartsIgnored,
+        Self::PendingIgnored,
+        Self::WritesOn,
+        Self::TakesLease,
     ];
 }
 
@@ -130,7 +197,7 @@ impl Planted {
         false
     }
 
-    pub(crate) fn steps(self, steps: &[Step], _: bool) -> Vec<Step> {
+    pub(crate) fn steps(self, steps: &[Step], _: bool, _: Timestamp) -> Vec<Step> {
         steps.to_vec()
     }
 
@@ -139,6 +206,8 @@ impl Planted {
     }
 
     pub(crate) fn blur(self, _: &mut GroupSnapshot) {}
+
+    pub(crate) fn blur_set(self, _: &mut Snapshot) {}
 
     pub(crate) fn clock(self, at: Timestamp) -> Timestamp {
         at
@@ -160,10 +229,10 @@ impl Planted {
     }
 
     /// The steps of a plan; `all_ready` if it saw every leader ready.
-    pub(crate) fn steps(self, steps: &[Step], all_ready: bool) -> Vec<Step> {
+    pub(crate) fn steps(self, steps: &[Step], all_ready: bool, at: Timestamp) -> Vec<Step> {
         match self.bug {
             Some(Bug::WaitForReady) if all_ready => steps.to_vec(),
-            Some(bug) => steps::spoil(bug, steps),
+            Some(bug) => steps::spoil(bug, steps, at),
             None => steps.to_vec(),
         }
     }
@@ -185,6 +254,12 @@ impl Planted {
         }
     }
 
+    pub(crate) fn blur_set(self, seen: &mut Snapshot) {
+        if let Some(bug) = self.bug {
+            steps::blur_set(bug, seen)
+        }
+    }
+
     pub(crate) fn clock(self, at: Timestamp) -> Timestamp {
         if self.is(Bug::NoBackoff) {
             at + jiff::SignedDuration::from_hours(1)
@@ -197,6 +272,8 @@ impl Planted {
         match (self.bug, kind) {
             (Some(Bug::DeafToPods), Kind::Pod) => wakes.groups.clear(),
             (Some(Bug::DeafToStatefulSets), Kind::StatefulSet) => wakes.sets.clear(),
+            (Some(Bug::DeafToSets), Kind::LeaderWorkerSet)
+            | (Some(Bug::DeafToServices), Kind::Service) => *wakes = Wakes::default(),
             _ => {}
         }
     }

@@ -22,6 +22,8 @@ use lws_core::run::{Outcome, Request, Run};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::candidate::Candidate;
+use crate::exhaustive::Fingerprint;
 use crate::planted::{Bug, Planted};
 use crate::store::{self, Answer, Commit, Key, Kind, Store};
 
@@ -141,6 +143,8 @@ pub enum Decision<'a> {
 pub struct Memory {
     /// It works on keys.
     pub leads: bool,
+    /// Its part in the election, if there is one.
+    pub candidate: Option<Candidate>,
     /// The cache.
     pub cache: Cache,
     /// Watches.
@@ -161,6 +165,7 @@ impl Memory {
     pub fn new(bugs: Planted) -> Self {
         Self {
             leads: false,
+            candidate: None,
             cache: Cache::default(),
             watches: WATCHED.map(|kind| (kind, Watch::Unlisted)).into(),
             held: BTreeMap::new(),
@@ -169,6 +174,49 @@ impl Memory {
             sets: Lane::default(),
             groups: Lane::default(),
             bugs,
+        }
+    }
+
+    /// LE-7: a write may start.
+    pub fn may_write(&self, now: Duration) -> bool {
+        let Some(candidate) = &self.candidate else {
+            return true;
+        };
+        let is_held = candidate.fence().is_some_and(|fence| now < fence.until);
+        is_held || self.bugs.is(Bug::WritesOn)
+    }
+
+    /// LE-7: no write goes on.
+    pub fn is_past_fence(&self, now: Duration) -> bool {
+        let Some(candidate) = &self.candidate else {
+            return false;
+        };
+        let is_past = candidate.fence().is_none_or(|fence| now >= fence.hard);
+        is_past && !self.bugs.is(Bug::WritesOn)
+    }
+
+    /// All that its future depends on. Where a watch stands is told by what it has still to tell.
+    pub fn fingerprint(&self, store: &Store, into: &mut Fingerprint) {
+        into.take(&(self.leads, &self.candidate, &self.cache, &self.held));
+        into.take(&(&self.listed, &self.works, &self.sets, &self.groups));
+        for (kind, watch) in &self.watches {
+            let version = match watch {
+                Watch::Unlisted => continue,
+                Watch::Listing(version) | Watch::At(version) => *version,
+            };
+            if let Watch::Listing(_) = watch {
+                for object in store.list_at(*kind, version).values() {
+                    into.hash(&**object);
+                }
+            }
+            into.take(kind);
+            for commit in store
+                .since(version)
+                .filter(|commit| commit.key.kind == *kind)
+            {
+                into.take(&commit.change);
+                into.hash(&*commit.object);
+            }
         }
     }
 
@@ -256,7 +304,12 @@ impl Memory {
         let was = commit.before.as_ref().is_some_and(|o| is_selected(kind, o));
         let is = is_selected(kind, &commit.object);
         let gone = commit.change == store::Change::Deleted || (was && !is);
-        if !(was || is) || (gone && self.bugs.is(Bug::MissDeletes)) {
+        let is_missed = if gone {
+            self.bugs.is(Bug::MissDeletes)
+        } else {
+            was && kind == Kind::Pod && self.bugs.is(Bug::MissUpdates)
+        };
+        if !(was || is) || is_missed {
             return;
         }
         let mut wakes = apply(&mut self.cache, kind, &commit.object, gone);
@@ -348,7 +401,7 @@ impl Memory {
             }
         }
         let decided = match controller {
-            Controller::Sets => self.plan_set(&turn.key, judge),
+            Controller::Sets => self.plan_set(&turn.key, at, judge),
             Controller::Groups => self.plan_group(&turn.key, at, judge),
         };
         match decided {
@@ -373,17 +426,17 @@ impl Memory {
     fn plan_set(
         &mut self,
         key: &ObjectKey,
+        at: Timestamp,
         judge: &mut impl FnMut(Decision<'_>),
     ) -> Option<(Decided, Vec<Step>)> {
-        let mut snapshot = leaderworkerset::observe(key, &self.cache)?;
-        if self.bugs.is(Bug::ForgetApplied) {
-            snapshot.applied = None;
-        }
-        let plan = leaderworkerset::plan(&snapshot);
+        let snapshot = leaderworkerset::observe(key, &self.cache)?;
+        let mut seen = snapshot.clone();
+        self.bugs.blur_set(&mut seen);
+        let plan = leaderworkerset::plan(&seen);
         let all_ready = snapshot.leaders.iter().all(|leader| leader.ready);
-        let steps = self.bugs.steps(&plan.plan.steps, all_ready);
+        let steps = self.bugs.steps(&plan.plan.steps, all_ready, at);
         judge(Decision::Set(&snapshot, &steps));
-        Some((Decided::Set(Box::new((snapshot, plan))), steps))
+        Some((Decided::Set(Box::new((seen, plan))), steps))
     }
 
     fn plan_group(
@@ -397,7 +450,7 @@ impl Memory {
         self.bugs.blur(&mut seen);
         let at = self.bugs.clock(at);
         let plan = group::plan(&seen, at);
-        let steps = self.bugs.steps(&plan.plan.steps, true);
+        let steps = self.bugs.steps(&plan.plan.steps, true, at);
         judge(Decision::Group(&snapshot, &steps));
         Some((Decided::Group(plan), steps))
     }
@@ -425,7 +478,7 @@ impl Memory {
             let (snapshot, plan) = &mut **decided;
             let report = leaderworkerset::report(snapshot, plan, &outcome, at);
             let uid = snapshot.lws.meta.uid.clone();
-            let steps = bugs.steps(&report.steps, true);
+            let steps = bugs.steps(&report.steps, true, at);
             judge(Decision::Report(snapshot, &steps));
             let wakes = [plan.plan.wake_after, report.wake_after];
             plan.plan.wake_after = wakes.into_iter().flatten().min();

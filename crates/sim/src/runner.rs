@@ -135,9 +135,16 @@ impl fmt::Display for Summary {
     }
 }
 
+/// One run of one plan is asked for: `<plan>:<number>`.
+const CASE: &str = "LWS_SIM_CASE";
+/// Every step is printed.
+const TRACE: &str = "LWS_SIM_TRACE";
+
 /// Runs to make, and when to stop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plan {
+    /// Its name, for replays.
+    pub name: &'static str,
     /// First number.
     pub first: u64,
     /// How many at most.
@@ -148,6 +155,22 @@ pub struct Plan {
     pub told: bool,
 }
 
+impl Plan {
+    /// All of it, or what `case` asks for.
+    fn narrowed(self, case: Option<&str>) -> Self {
+        let Some(case) = case else { return self };
+        let asked = case.rsplit_once(':').filter(|(name, _)| *name == self.name);
+        match asked.and_then(|(_, number)| number.parse().ok()) {
+            Some(first) => Self {
+                first,
+                runs: 1,
+                ..self
+            },
+            None => Self { runs: 0, ..self },
+        }
+    }
+}
+
 /// Makes the runs of a plan on all cores. `case` says what a number stands for; `judge` looks at what ended well.
 pub fn run(
     plan: Plan,
@@ -155,6 +178,8 @@ pub fn run(
     judge: impl Fn(u64, &World) -> Result<(), String> + Sync,
 ) -> (Summary, Vec<Failed>) {
     let started = Instant::now();
+    let plan = plan.narrowed(std::env::var(CASE).ok().as_deref());
+    let trace = std::env::var_os(TRACE).is_some();
     let next = AtomicU64::new(0);
     let failures: Mutex<Vec<Failed>> = Mutex::new(Vec::new());
     let is_over = || {
@@ -169,12 +194,14 @@ pub fn run(
                 break;
             }
             let seed = plan.first + number;
-            let (family, setup) = case(seed);
+            let (family, mut setup) = case(seed);
+            setup.trace |= trace;
             let outcome = check(family, &setup, &mut summary);
             let failed = outcome.and_then(|world| {
                 judge(seed, &world).map_err(|text| Box::new(Failed::judged(family, &world, text)))
             });
-            if let (Err(failed), Ok(mut failures)) = (failed, failures.lock()) {
+            if let (Err(mut failed), Ok(mut failures)) = (failed, failures.lock()) {
+                failed.replay = format!("{}:{seed}", plan.name);
                 failures.push(*failed);
             }
             if plan.told && number % 1000 == 999 {
@@ -200,6 +227,9 @@ pub fn run(
 }
 
 /// Prints what a plan came to, and fails if a run did.
+///
+/// # Panics
+/// If a run failed.
 pub fn conclude(what: &str, (summary, failures): (Summary, Vec<Failed>)) -> Summary {
     println!("{what}: {summary}");
     for failed in &failures {
@@ -217,6 +247,22 @@ pub fn conclude(what: &str, (summary, failures): (Summary, Vec<Failed>)) -> Summ
 mod tests {
     use super::*;
     use crate::seeds::case;
+
+    #[test]
+    fn one_run_can_be_asked_for() {
+        let plan = Plan {
+            name: "seeds",
+            runs: 9,
+            ..Plan::default()
+        };
+        let of = |case| {
+            let Plan { first, runs, .. } = plan.narrowed(case);
+            (first, runs)
+        };
+        assert_eq!(of(None), (0, 9));
+        assert_eq!(of(Some("seeds:4")), (4, 1));
+        assert_eq!(of(Some("stories:4")), (0, 0));
+    }
 
     #[test]
     fn every_number_is_run_once_and_failures_are_kept() {

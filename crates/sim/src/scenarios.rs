@@ -1,6 +1,8 @@
 //! What users of such controllers have reported, and what else has a story: a set, what people do to it, and what must have come of it (section 3 of the
 //! test program). Each names the planted bug that takes its guard out.
 
+mod processes;
+
 use serde_json::json;
 
 use crate::actors::user::{
@@ -39,12 +41,14 @@ impl Scenario {
             coalesce: 300,
             ..Faults::default()
         };
+        let setup = (self.setup)();
         Setup {
             seed,
             faults: if is_calm { Faults::default() } else { lag },
             fault_steps: if is_calm { 0 } else { 1500 },
-            gate: seed % 4 < 2,
-            ..(self.setup)()
+            // Without the feature Kubernetes itself waits for a surge group that somebody holds.
+            gate: seed % 4 < 2 || setup.gated_from.is_some(),
+            ..setup
         }
     }
 }
@@ -90,6 +94,7 @@ fn surging() -> Wanted {
 pub fn all() -> Vec<Scenario> {
     let mut all = reported();
     all.extend(further());
+    all.extend(processes::all());
     all
 }
 
@@ -247,8 +252,20 @@ fn further() -> Vec<Scenario> {
         Scenario {
             name: "leader_gone_while_the_pod_watch_hangs",
             setup: || {
-                let deeds = [Deed::Hold(Kind::Pod, 300), force_delete_pod("demo-0")];
-                story(Wanted::default(), deeds)
+                // Its worker set has no pods, so nothing holds their names.
+                let worker_set = key(Kind::StatefulSet, "demo-0");
+                let wanted = Wanted {
+                    more: json!({"leaderWorkerTemplate": {"restartPolicy": "None"}}),
+                    ..Wanted::default()
+                };
+                let deeds = [
+                    Deed::RefusePods(600),
+                    Deed::Delete(worker_set, Cascade::Background, None),
+                    Deed::Wait(60),
+                    Deed::Hold(Kind::Pod, 300),
+                    force_delete_pod("demo-0"),
+                ];
+                story(wanted, deeds)
             },
             judge: |world| {
                 let made = world.store.log().iter().filter(|c| {
@@ -362,8 +379,25 @@ fn further() -> Vec<Scenario> {
             lags: true,
         },
         Scenario {
+            name: "nothing_is_made_for_a_set_that_ends",
+            setup: held_set,
+            judge: |world| match world.store.list(Kind::Service).count() {
+                0 => Ok(()),
+                n => Err(format!("S-7: {n} Services")),
+            },
+            guard: Some(Bug::SetEndIgnored),
+            lags: false,
+        },
+        Scenario {
+            name: "foreign_leader_set_under_our_name",
+            setup: || foreign("demo"),
+            judge: well,
+            guard: None,
+            lags: false,
+        },
+        Scenario {
             name: "foreign_stateful_set_under_our_name",
-            setup: foreign_stateful_set,
+            setup: || foreign("demo-0"),
             judge: |world| {
                 let set = world.store.get(&key(Kind::StatefulSet, "demo-0"));
                 let leader = world.store.get(&key(Kind::Pod, "demo-0"));
@@ -378,12 +412,14 @@ fn further() -> Vec<Scenario> {
     ]
 }
 
-/// It is left alone until its owner removes it.
-fn foreign_stateful_set() -> Setup {
-    let foreign = key(Kind::StatefulSet, "demo-0");
-    let other = json!({"app": "other"});
-    let body = json!({"metadata": {"labels": other}, "spec": {"replicas": 0, "serviceName": "x",
-        "selector": {"matchLabels": other}, "template": {"metadata": {"labels": other}, "spec": {"containers": []}}}});
+/// A StatefulSet of somebody else, although it looks like ours, is left alone until its owner removes it.
+fn foreign(name: &str) -> Setup {
+    let foreign = key(Kind::StatefulSet, name);
+    let labels = json!({"leaderworkerset.sigs.k8s.io/name": "demo", "leaderworkerset.sigs.k8s.io/worker-index": "0"});
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "uid-Node-node-a-1", "controller": true});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": []}});
+    let body = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}, "spec": {"replicas": 0, "serviceName": "demo",
+        "podManagementPolicy": "Parallel", "selector": {"matchLabels": labels}, "template": template}});
     let deeds = vec![
         Deed::Create(foreign.clone(), body),
         Deed::Apply(Box::default()),
@@ -394,4 +430,18 @@ fn foreign_stateful_set() -> Setup {
         deeds,
         ..Setup::default()
     }
+}
+
+/// The set is ending, but somebody holds it; meanwhile its Service is deleted.
+fn held_set() -> Setup {
+    let set = || key(Kind::LeaderWorkerSet, "demo");
+    let finalizers = |all: &[&str]| Deed::Patch(set(), json!({"metadata": {"finalizers": all}}));
+    let deeds = [
+        finalizers(&["example.com/held"]),
+        Deed::Delete(set(), Cascade::Background, None),
+        Deed::Delete(key(Kind::Service, "demo"), Cascade::Background, None),
+        Deed::Wait(60),
+        finalizers(&[]),
+    ];
+    story(Wanted::default(), deeds)
 }

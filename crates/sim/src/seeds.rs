@@ -36,8 +36,10 @@ pub struct Failed {
     pub violation: Violation,
     /// The last commits.
     pub commits: String,
-    /// Family, for the replay.
+    /// Family.
     pub family: &'static str,
+    /// Plan and number that it is replayed by.
+    pub replay: String,
 }
 
 impl Failed {
@@ -48,6 +50,7 @@ impl Failed {
             violation: violated("judged", text),
             commits: world.last_commits(40),
             family,
+            replay: String::new(),
         }
     }
 }
@@ -55,7 +58,6 @@ impl Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setup {
-            seed,
             deeds,
             faults,
             fault_steps,
@@ -71,10 +73,7 @@ impl fmt::Display for Failed {
         )?;
         writeln!(f, "deeds: {deeds:?}")?;
         writeln!(f, "{}", self.commits)?;
-        write!(
-            f,
-            "replay: LWS_SIM_SEED={seed} cargo test -p lws-sim --test seeds"
-        )
+        write!(f, "replay: cargo xtask replay {:?}", self.replay)
     }
 }
 
@@ -146,7 +145,8 @@ pub fn case(seed: u64) -> (&'static str, Setup) {
         gate: random.chance(700),
         ..Setup::default()
     };
-    (family, setup)
+    let election = setup.processes > 1 && random.chance(500);
+    (family, Setup { election, ..setup })
 }
 
 /// Runs one world to its end, and judges it at rest.
@@ -184,12 +184,13 @@ fn shrink(family: &'static str, setup: &Setup, violation: Violation) -> Failed {
             .err()
             .is_some_and(|v| v.property == violation.property)
     };
-    let drops: [fn(&mut Faults); 18] = [
+    let drops: [fn(&mut Faults); 19] = [
         |f| f.crash = 0,
         |f| f.lag = 0,
         |f| f.old_lists = 0,
         |f| f.coalesce = 0,
         |f| f.cut = 0,
+        |f| f.hang = 0,
         |f| f.conflict = 0,
         |f| f.error = 0,
         |f| f.lost_answer = 0,
@@ -226,5 +227,6 @@ fn shrink(family: &'static str, setup: &Setup, violation: Violation) -> Failed {
         violation: result.err().unwrap_or(violation),
         commits: world.last_commits(40),
         family,
+        replay: String::new(),
     }
 }

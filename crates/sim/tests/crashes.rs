@@ -34,6 +34,7 @@ fn crash_everywhere(name: &'static str, wanted: Wanted, deeds: &[Deed]) {
         }
     };
     let plan = Plan {
+        name,
         runs: reference.requests * 12,
         ..Plan::default()
     };

@@ -9,6 +9,7 @@ fn every_story_ends_well() {
     let count = u64::try_from(scenarios.len()).unwrap();
     let of = |number: u64| &scenarios[usize::try_from(number / SEEDS).unwrap()];
     let plan = Plan {
+        name: "stories",
         runs: count * SEEDS,
         ..Plan::default()
     };

@@ -1,5 +1,4 @@
-//! Random runs. `LWS_SIM_SEED=<n>` replays one (with `LWS_SIM_TRACE=1` every step of it), `LWS_SIM_SEEDS=<n>` runs so many from `LWS_SIM_FIRST` on,
-//! `LWS_SIM_MINUTES=<n>` stops after that time, `LWS_FULL=1` runs twenty thousand.
+//! Random runs. `LWS_SIM_SEEDS=<n>` makes so many from `LWS_SIM_FIRST` on, `LWS_SIM_MINUTES=<n>` as many as fit, `LWS_FULL=1` twenty thousand.
 
 use std::time::Duration;
 
@@ -26,33 +25,25 @@ fn runs(ci: u64, full: u64) -> u64 {
 
 #[test]
 fn no_seed_violates_a_property() {
-    let one = number("LWS_SIM_SEED");
     let minutes = number("LWS_SIM_MINUTES");
     let plan = Plan {
-        first: one.or_else(|| number("LWS_SIM_FIRST")).unwrap_or(0),
-        runs: match one {
-            Some(_) => 1,
+        name: "seeds",
+        first: number("LWS_SIM_FIRST").unwrap_or(0),
+        runs: match minutes {
+            Some(_) => u64::MAX,
             None => number("LWS_SIM_SEEDS").unwrap_or_else(|| runs(CI, FULL)),
         },
         limit: minutes.map(|minutes| Duration::from_secs(60 * minutes)),
-        told: minutes.is_some(),
+        told: minutes.is_some() || number("LWS_FULL").is_some(),
     };
-    let outcome = run(
-        plan,
-        |seed| {
-            let (family, mut setup) = case(seed);
-            setup.trace = number("LWS_SIM_TRACE").is_some();
-            (family, setup)
-        },
-        |_, _| Ok(()),
-    );
-    conclude("seeds", outcome);
+    conclude("seeds", run(plan, case, |_, _| Ok(())));
 }
 
 /// A rollout of N groups ends N leaders, and a surge group once, however bad our view is and whatever becomes of our writes.
 #[test]
 fn a_rollout_ends_every_leader_once() {
     let plan = Plan {
+        name: "rollouts",
         runs: runs(200, 2_000),
         ..Plan::default()
     };

@@ -73,6 +73,10 @@ pub enum Deed {
     Hold(Kind, u64),
     /// Something happens to a pod.
     Pod(Key, Event),
+    /// The process of ours that leads dies.
+    Kill,
+    /// For so many seconds no pod is admitted.
+    RefusePods(u64),
 }
 
 /// The key of the set that most scenarios use, or of something of it.

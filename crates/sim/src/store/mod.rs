@@ -83,7 +83,10 @@ pub struct Deletion {
 #[derive(Clone, Debug)]
 pub struct Store {
     version: u64,
-    uids: u64,
+    /// Versions are counted by kind and UIDs by name, so that writes which do not touch each other lead to the same state in any order.
+    versions: BTreeMap<Kind, u64>,
+    instances: BTreeMap<Key, u32>,
+    generated: u64,
     now: Timestamp,
     objects: BTreeMap<Key, Arc<Value>>,
     log: Vec<Commit>,
@@ -94,7 +97,9 @@ impl Store {
     pub fn new(now: Timestamp) -> Self {
         Self {
             version: 1,
-            uids: 0,
+            versions: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            generated: 0,
             now,
             objects: BTreeMap::new(),
             log: Vec::new(),
@@ -109,6 +114,12 @@ impl Store {
     /// The clock that creation and deletion times are taken from.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
+    }
+
+    /// The log after a version, oldest first.
+    pub fn since(&self, version: u64) -> impl Iterator<Item = &Commit> {
+        let start = self.log.partition_point(|commit| commit.version <= version);
+        self.log.iter().skip(start)
     }
 
     /// The whole log, oldest first.
@@ -165,11 +176,13 @@ impl Store {
         defaults::fill(key.kind, &mut object);
         validate::check(key.kind, None, &object)?;
         let posted = object.clone();
-        self.uids += 1;
+        let instance = self.instances.entry(key.clone()).or_default();
+        *instance += 1;
+        let uid = format!("uid-{}-{}-{instance}", key.kind.name(), key.name);
         let meta = metadata(&mut object);
         meta.insert("namespace".into(), json!(key.namespace));
         meta.insert("name".into(), json!(key.name));
-        meta.insert("uid".into(), json!(format!("uid-{:06}", self.uids)));
+        meta.insert("uid".into(), json!(uid));
         if key.kind.has_generation() {
             meta.insert("generation".into(), json!(1));
         }
@@ -191,7 +204,8 @@ impl Store {
         object: Value,
     ) -> Answer {
         let prefix = text(&object, "/metadata/generateName").unwrap_or_default();
-        let name = format!("{prefix}{:05x}", self.uids);
+        self.generated += 1;
+        let name = format!("{prefix}{:05x}", self.generated);
         self.create(by, Key::new(kind, namespace, &name), object)
     }
 
@@ -335,7 +349,9 @@ impl Store {
         change: Change,
     ) -> Arc<Value> {
         self.version += 1;
-        metadata(&mut object).insert("resourceVersion".into(), json!(self.version.to_string()));
+        let version = self.versions.entry(key.kind).or_default();
+        *version += 1;
+        metadata(&mut object).insert("resourceVersion".into(), json!(version.to_string()));
         let object = Arc::new(object);
         let before = match change {
             Change::Added | Change::Modified => self.objects.insert(key.clone(), object.clone()),

@@ -4,7 +4,7 @@ use crate::actors::kubelet::{self, Event};
 use crate::actors::user::Deed;
 use crate::actors::{garbage, stateful_set};
 use crate::properties::{Violation, Writing};
-use crate::replica::{Controller, Flight, Memory, Watch};
+use crate::replica::{Controller, Flight, Memory, Watch, Work};
 use crate::store::{Key, Kind};
 
 use super::{Action, World};
@@ -57,6 +57,22 @@ impl World {
                 actions.push((Action::Start(index), self.weight(0, 1)));
                 continue;
             };
+            let is_stopped = self.is_stopped(index);
+            for (position, work) in memory.works.iter().enumerate() {
+                if self.goes_on(memory, work, is_stopped) {
+                    actions.push((Action::Work(index, position), self.weight(2, 6)));
+                }
+            }
+            if let Some(candidate) = &memory.candidate
+                && candidate.is_due(self.now)
+                && !(candidate.needs_server() && self.is_server_down())
+                && !is_stopped
+            {
+                actions.push((Action::Elect(index), self.weight(2, 6)));
+            }
+            if is_stopped {
+                continue;
+            }
             for (kind, watch) in &memory.watches {
                 let is_held = self.is_server_down()
                     || memory.held.get(kind).is_some_and(|until| *until > self.now);
@@ -72,7 +88,8 @@ impl World {
                 }
             }
             let somebody_leads = self.processes.iter().flatten().any(|m| m.leads);
-            if !memory.leads && !somebody_leads && memory.is_synced() {
+            let is_free = memory.candidate.is_none() && !somebody_leads;
+            if !memory.leads && is_free && memory.is_synced() {
                 actions.push((Action::Lead(index), self.weight(0, 2)));
             }
             for controller in [Controller::Sets, Controller::Groups] {
@@ -80,14 +97,23 @@ impl World {
                     actions.push((Action::Take(index, controller), self.weight(2, 4)));
                 }
             }
-            for (position, work) in memory.works.iter().enumerate() {
-                let needs_server = matches!(work.flight, Flight::Sent(_));
-                let waits = work.slow_until > self.now || (needs_server && self.is_server_down());
-                if !waits {
-                    actions.push((Action::Work(index, position), self.weight(2, 6)));
-                }
-            }
         }
+    }
+
+    /// FM-11: the process stands still.
+    fn is_stopped(&self, index: usize) -> bool {
+        let until = self.trouble.stopped.get(&index);
+        until.is_some_and(|until| *until > self.now)
+    }
+
+    /// Whether a reconcile can go on. What was sent goes on without its process; LE-7: nothing is sent after the fence.
+    fn goes_on(&self, memory: &Memory, work: &Work, is_stopped: bool) -> bool {
+        let is_sent = matches!(work.flight, Flight::Sent(_));
+        let is_idle = matches!(work.flight, Flight::Idle);
+        let waits = work.slow_until > self.now
+            || (is_sent && self.is_server_down())
+            || (is_stopped && !is_sent);
+        !waits && (!is_idle || memory.may_write(self.now))
     }
 
     /// What the cluster would do, with the number of the actor.
@@ -145,8 +171,9 @@ impl World {
                     0
                 };
                 self.first_lists_behind = self.first_lists_behind.max(behind);
-                self.set_process(index, Some(Memory::new(self.setup.planted)));
+                self.start(index);
             }
+            Action::Elect(index) => return self.elect(index),
             Action::Lead(index) => {
                 let now = self.now;
                 if let Some(memory) = self.process(index) {

@@ -68,7 +68,12 @@ impl World {
 
     /// A scheduling gate of somebody else, as queueing systems set them.
     fn gated(&self, mut pod: Value) -> Value {
-        let index = label(&pod, names::GROUP_INDEX).parse::<i64>();
+        // A leader gets its group index from admission only.
+        let index = match label(&pod, names::GROUP_INDEX) {
+            "" => label(&pod, "apps.kubernetes.io/pod-index"),
+            index => index,
+        };
+        let index = index.parse::<i64>();
         let from = self.setup.gated_from.unwrap_or(i64::MAX);
         if index.is_ok_and(|index| index >= from) {
             pod["spec"]["schedulingGates"] = json!([{"name": "example.com/queue"}]);
@@ -146,6 +151,11 @@ impl World {
                 return;
             }
             Deed::Pod(key, event) => return self.kubelet(&key, event),
+            Deed::Kill => return self.kill_leader(),
+            Deed::RefusePods(seconds) => {
+                self.trouble.pods_refused = self.now + Duration::from_secs(seconds);
+                return;
+            }
             Deed::Settle => return,
         };
     }

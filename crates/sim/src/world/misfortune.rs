@@ -20,6 +20,7 @@ impl World {
         let faults = self.setup.faults.clone();
         let index = usize::try_from(self.random.below(self.processes.len() as u64)).unwrap_or(0);
         let kind = *self.random.pick(&WATCHED).unwrap_or(&Kind::Pod);
+        let now = self.now;
         if self.random.chance(faults.crash) {
             self.crash(index);
         }
@@ -35,8 +36,17 @@ impl World {
         {
             memory.watches.insert(kind, Watch::Unlisted);
         }
-        if self.random.chance(faults.two_leaders) {
-            let now = self.now;
+        if self.random.chance(faults.hang)
+            && let Some(memory) = self.process(index)
+        {
+            memory.held.insert(kind, now + Duration::from_secs(300));
+        }
+        if self.setup.election {
+            if self.random.chance(faults.two_leaders) {
+                let until = now + Duration::from_secs(5 + self.random.below(55));
+                self.trouble.stopped.insert(index, until);
+            }
+        } else if self.random.chance(faults.two_leaders) {
             if let Some(memory) = self.process(index)
                 && memory.is_synced()
                 && !memory.leads

@@ -1,6 +1,7 @@
 //! The whole simulated cluster at one moment, and its steps. A step is one enabled action, picked by weight; nothing else moves.
 
 mod actions;
+mod choices;
 mod cluster;
 mod misfortune;
 mod ours;
@@ -78,6 +79,8 @@ pub struct Setup {
     pub ending: u64,
     /// Pods of groups from this index on are held by a scheduling gate that is not ours.
     pub gated_from: Option<i64>,
+    /// Who leads is decided by the real election.
+    pub election: bool,
 }
 
 impl Default for Setup {
@@ -94,6 +97,7 @@ impl Default for Setup {
             trace: false,
             ending: 0,
             gated_from: None,
+            election: false,
         }
     }
 }
@@ -106,6 +110,7 @@ enum Action {
     Work(usize, usize),
     Start(usize),
     Lead(usize),
+    Elect(usize),
     Sets(stateful_set::Write),
     Collect(garbage::Write),
     Kubelet(Key, Event),
@@ -123,6 +128,8 @@ struct Trouble {
     clock_off: SignedDuration,
     /// FM-13: an actor, and until when it stands still.
     paused: (u64, Duration),
+    /// FM-11: processes of ours that stand still, and until when.
+    stopped: BTreeMap<usize, Duration>,
 }
 
 /// The cluster.
@@ -157,6 +164,10 @@ pub struct World {
     starved: u64,
     first_lists_behind: u64,
     trouble: Trouble,
+    /// Processes that were started.
+    started: u64,
+    /// Every order is taken: nothing is left to chance.
+    exploring: bool,
     /// What the cluster would do, as of a version of the store.
     cluster: (u64, Vec<(Action, u64)>),
 }
@@ -192,6 +203,8 @@ impl World {
             starved,
             first_lists_behind: 0,
             trouble: Trouble::default(),
+            started: 0,
+            exploring: false,
             cluster: (0, Vec::new()),
             setup,
         }
@@ -270,6 +283,9 @@ impl World {
 
     /// A replica that lost its lease ends.
     fn one_leader(&mut self) {
+        if self.setup.election {
+            return;
+        }
         let leads = |m: &Option<Memory>| m.as_ref().is_some_and(|m| m.leads);
         if self.processes.iter().filter(|m| leads(m)).count() > 1
             && let Some(first) = self.processes.iter_mut().find(|m| leads(m))
@@ -293,10 +309,12 @@ impl World {
                 self.trouble.pods_refused,
                 self.trouble.paused.1,
             ])
+            .chain(self.trouble.stopped.values().copied())
             .filter(|due| *due > self.now)
             .min();
-        let is_quiet =
-            deadline.is_none_or(|due| due > self.last_write.max(self.wait_until) + QUIET);
+        let is_quiet = self.somebody_leads()
+            && deadline.is_none_or(|due| due > self.last_write.max(self.wait_until) + QUIET);
+        let deadline = deadline.into_iter().chain(self.next_election()).min();
         if is_quiet && self.is_faulty() {
             return Ok(true);
         }
@@ -317,6 +335,20 @@ impl World {
             self.store.set_now(at(self.now));
         }
         Ok(true)
+    }
+}
+
+impl World {
+    fn somebody_leads(&self) -> bool {
+        self.processes.iter().flatten().any(|memory| memory.leads) || !self.setup.election
+    }
+
+    /// When an elector has something to do.
+    fn next_election(&self) -> Option<Duration> {
+        let processes = self.processes.iter().flatten();
+        let candidates = processes.filter_map(|memory| memory.candidate.as_ref());
+        let due = candidates.filter_map(|candidate| candidate.deadline(self.now));
+        due.filter(|due| *due > self.now).min()
     }
 }
 

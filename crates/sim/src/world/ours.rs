@@ -7,12 +7,81 @@ use lws_core::run::{Class, Failure, Request};
 
 use super::{NAMES, Point, World};
 use crate::api;
+use crate::candidate::{self, Candidate, Fate};
 use crate::planted::Bug;
-use crate::properties::{Violation, Writing, check_decision};
+use crate::properties::{Violation, Writing, check_decision, violated};
 use crate::replica::{Controller, Flight, Memory, WATCHED, Watch};
 use crate::store::{Cascade, Deletion, Key, Kind};
 
 impl World {
+    /// A process starts; with an election it stands for it under a name of its own.
+    pub(super) fn start(&mut self, index: usize) {
+        let bugs = self.setup.planted;
+        let mut memory = Memory::new(bugs);
+        if self.setup.election {
+            self.started += 1;
+            let name = NAMES.get(index).copied().unwrap_or("lws");
+            memory.candidate = Some(Candidate::new(format!("{name}-{}", self.started), bugs));
+        }
+        self.set_process(index, Some(memory));
+    }
+
+    /// The next stage of an election.
+    pub(super) fn elect(&mut self, index: usize) -> Result<(), Violation> {
+        let fate = self.fate();
+        let (now, wall) = (self.now, self.our_clock());
+        let by = NAMES.get(index).copied().unwrap_or("lws");
+        let Some(Some(memory)) = self.processes.get_mut(index) else {
+            return Ok(());
+        };
+        let Some(candidate) = &mut memory.candidate else {
+            return Ok(());
+        };
+        if candidate.has_lost(now) {
+            self.crash(index);
+            return Ok(());
+        }
+        candidate.step(&mut self.store, by, (now, wall), fate);
+        if candidate.is_leader() && !memory.leads {
+            memory.lead(now);
+        }
+        self.judge(&Writing::default())
+    }
+
+    fn fate(&mut self) -> Option<Fate> {
+        if !self.is_faulty() {
+            None
+        } else if self.random.chance(self.setup.faults.error) {
+            Some(Fate::NotTaken)
+        } else {
+            let is_lost = self.random.chance(self.setup.faults.lost_answer);
+            is_lost.then_some(Fate::NotAnswered)
+        }
+    }
+
+    /// S-22: whoever writes is whom the Lease names.
+    fn only_the_holder_writes(&self, index: usize) -> Result<(), Violation> {
+        let memory = self.processes.get(index).and_then(Option::as_ref);
+        let writer = memory.and_then(|memory| memory.candidate.as_ref());
+        let holder = candidate::holder(&self.store);
+        match writer {
+            Some(writer) if holder != Some(&writer.me) => Err(violated(
+                "S-22",
+                format!("{} writes while {holder:?} holds the Lease", writer.me),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The process of ours that leads dies.
+    pub fn kill_leader(&mut self) {
+        let mut processes = self.processes.iter();
+        let leads = |memory: &Option<Memory>| memory.as_ref().is_some_and(|memory| memory.leads);
+        if let Some(index) = processes.position(leads) {
+            self.crash(index);
+        }
+    }
+
     pub(super) fn process(&mut self, index: usize) -> Option<&mut Memory> {
         self.processes.get_mut(index).and_then(Option::as_mut)
     }
@@ -28,7 +97,11 @@ impl World {
             self.now,
             self.is_faulty() && self.random.chance(self.setup.faults.coalesce),
         );
-        let burst = 1 + self.random.below(if coalesce { 12 } else { 3 });
+        let burst = match (self.exploring, coalesce) {
+            (true, _) => 1,
+            (false, true) => 1 + self.random.below(12),
+            (false, false) => 1 + self.random.below(3),
+        };
         let Some(Watch::At(version)) = self
             .processes
             .get(index)
@@ -40,8 +113,7 @@ impl World {
         };
         let mut commits = Vec::new();
         let mut of_kind = 0;
-        let start = self.store.log().partition_point(|c| c.version <= version);
-        for commit in self.store.log().iter().skip(start) {
+        for commit in self.store.since(version) {
             let is_of_kind = commit.key.kind == kind;
             if is_of_kind && of_kind == burst {
                 break;
@@ -122,6 +194,11 @@ impl World {
                         self.crash(index);
                         return Ok(());
                     }
+                }
+            }
+            Flight::Sent(_) if memory.is_past_fence(now) => {
+                if let Some(work) = memory.works.get_mut(work) {
+                    work.flight = Flight::Committed(Err(failure(Class::Unknown, None)));
                 }
             }
             Flight::Sent(request) => {
@@ -216,6 +293,7 @@ impl World {
             None => self.send_to_store(by, request),
         };
         if self.store.log().len() > self.judged {
+            self.only_the_holder_writes(index)?;
             let text = format!(
                 "{}{}",
                 why.map_or("", Why::as_str),

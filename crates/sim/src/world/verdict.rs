@@ -15,7 +15,9 @@ impl World {
     pub(super) fn judge(&mut self, writing: &Writing) -> Result<(), Violation> {
         while let Some(commit) = self.store.log().get(self.judged).cloned() {
             self.judged += 1;
-            self.last_write = self.now;
+            if commit.key.kind != Kind::Lease {
+                self.last_write = self.now;
+            }
             let before = match commit.key.kind {
                 Kind::Pod => self.facts.incidents.clone(),
                 _ => BTreeMap::new(),
