@@ -25,6 +25,7 @@ pub const CHECKS: [Check; 6] = [
     ("crds", crds::check_committed),
     ("manifests", manifests::check_committed),
     ("clippy", clippy),
+    ("clippy with planted bugs", clippy_planted),
 ];
 
 /// Runs the command.
@@ -44,6 +45,22 @@ fn clippy() -> Result<()> {
     let arguments = [
         "clippy",
         "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    repository::run(&mut cargo(&arguments))
+}
+
+/// The planted bugs of the simulated cluster exist with a feature only.
+fn clippy_planted() -> Result<()> {
+    let arguments = [
+        "clippy",
+        "--package",
+        "lws-sim",
+        "--features",
+        "planted",
         "--all-targets",
         "--",
         "--deny",

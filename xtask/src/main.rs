@@ -15,6 +15,7 @@ mod interrupt;
 mod manifests;
 mod release;
 mod repository;
+mod simulate;
 mod test;
 
 /// Commands of this repository.
@@ -45,6 +46,10 @@ enum Command {
     Release(release::Arguments),
     /// Runs the quick checks: format, clippy, generated files.
     Check(check::Arguments),
+    /// Runs the simulated cluster from ever new seeds, for a time.
+    Soak(simulate::Soak),
+    /// Runs one run of the simulated cluster again.
+    Replay(simulate::Replay),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +63,8 @@ fn main() -> ExitCode {
         Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Soak(arguments) => simulate::soak(&arguments),
+        Command::Replay(arguments) => simulate::replay(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

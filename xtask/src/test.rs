@@ -9,6 +9,7 @@ use lws_local_cluster::{Cluster, Error, Options, Progress, name_in_checkout};
 use crate::check::CHECKS;
 use crate::interrupt;
 use crate::repository::{self, cargo};
+use crate::simulate;
 
 const EXAMPLES: &str = "Examples:
   cargo xtask test          what a change must pass
@@ -97,7 +98,11 @@ fn unit_tests(full: bool) -> Result<()> {
 }
 
 fn simulations(full: bool) -> Result<()> {
-    cargo_test(&["--profile", "sim", "--package", "lws-sim"], full)
+    let mut command = simulate::tests(&[]);
+    if full {
+        command.env("LWS_FULL", "1");
+    }
+    repository::run(&mut command)
 }
 
 /// Builds the tests before the cluster starts, so that it does not compete with a compiler for the machine.
