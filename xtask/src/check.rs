@@ -18,7 +18,7 @@ pub struct Arguments {}
 pub type Check = (&'static str, fn() -> Result<()>);
 
 /// All checks, quickest first.
-pub const CHECKS: [Check; 6] = [
+pub const CHECKS: [Check; 7] = [
     ("format", format),
     ("documentation", docs::check),
     ("spec coverage", coverage::check_committed),

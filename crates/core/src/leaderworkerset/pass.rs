@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::events;
 use super::observe::Snapshot;
 use super::plan::Written;
-use super::revision::{self, Named, NewRevision, Stored};
+use super::revision::{self, NewRevision, Stored};
 use super::workload::{Found, Workload, controller};
 use crate::build;
 use crate::build::leader_template::LeaderTemplate;
@@ -41,16 +41,12 @@ impl<'a> Pass<'a> {
     /// ORD-20 steps 6 and 7. `kind` is that of the leader workload.
     pub fn new(snapshot: &'a Snapshot, kind: Kind, workload: Found<'a>) -> Self {
         let lws = &*snapshot.lws;
-        let named = workload.ours().map(|workload| Named {
-            key: workload.meta.label(label::REVISION),
-            is_live: workload.is_made_of(&template(lws, kind, &workload)),
-        });
         Self {
             snapshot,
             lws,
             kind,
             workload,
-            revision: revision::current(lws, &snapshot.revisions, named),
+            revision: current_revision(snapshot, kind, workload.ours()),
             plan: Plan {
                 remarks: revision::ambiguous_keys(&snapshot.revisions, &lws.meta.uid),
                 ..Plan::default()
@@ -205,6 +201,19 @@ impl<'a> Pass<'a> {
         self.plan.steps.push(step);
         self.plan.steps.len() - 1
     }
+}
+
+/// ORD-20 steps 6 and 7, of a set whose leaders run in `workload`.
+pub(super) fn current_revision(
+    snapshot: &Snapshot,
+    kind: Kind,
+    workload: Option<Workload<'_>>,
+) -> revision::Current {
+    let lws = &*snapshot.lws;
+    let key = workload.map(|workload| workload.meta.label(label::REVISION));
+    revision::current(lws, &snapshot.revisions, key, || {
+        workload.is_none_or(|workload| workload.is_made_of(&template(lws, kind, &workload)))
+    })
 }
 
 /// What the live spec makes the leaders of under the revision that the workload names.

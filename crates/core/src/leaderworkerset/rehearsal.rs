@@ -7,16 +7,16 @@
 use std::collections::BTreeSet;
 
 use lws_api::leaderworkerset::LeaderWorkerSetSpec;
-use lws_api::names::label;
 
 use super::groups;
 use super::meaning::meaning;
 use super::observe::Snapshot;
 use super::ordinal::have;
-use super::revision;
+use super::pass::current_revision;
 use super::rollout::{self, Budget, BudgetError, Current, GroupState, GroupStates, Parameters};
 use super::workload::{Found, Workload};
 use crate::build::revision::revision_data;
+use crate::intent::Kind;
 
 /// Where a rollout starts from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,8 +92,7 @@ impl Start {
             Found::Foreign => return Err(Unclear::Foreign),
             Found::Ours(workload) => workload,
         };
-        let key = workload.meta.label(label::REVISION);
-        let revision = revision::current(lws, &snapshot.revisions, Some(key));
+        let revision = current_revision(snapshot, Kind::StatefulSet, Some(workload));
         let current = set.map(|set| have(set, budget));
         let groups = groups::groups(snapshot, &revision.key);
         Ok(Self {

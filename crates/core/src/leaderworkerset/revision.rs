@@ -169,21 +169,18 @@ pub struct Current {
     pub object: Stored,
 }
 
-/// The revision that a leader set names.
-#[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
-    /// Its key.
-    pub key: &'a str,
-    /// The leaders are made of the live spec, as far as their template shows.
-    pub is_live: bool,
-}
-
-/// Steps 6 and 7 of ORD-20. `named` is what the leader set names; `None` without a leader set.
-pub fn current(lws: &Lws, revisions: &[Arc<Revision>], named: Option<Named<'_>>) -> Current {
+/// Steps 6 and 7 of ORD-20. `named` is the key on the leader set, `None` without one; `is_live` tells whether its leaders are made of the live spec,
+/// as far as their template shows. It is asked only when the named revision is missing.
+pub fn current(
+    lws: &Lws,
+    revisions: &[Arc<Revision>],
+    named: Option<&str>,
+    is_live: impl FnOnce() -> bool,
+) -> Current {
     let wanted = Wanted::of(&lws.spec);
-    let key = named.map_or("", |named| named.key);
+    let key = named.unwrap_or_default();
     let Some(stored) = by_key(revisions, &lws.meta.uid, key) else {
-        return wanted.instead_of_missing(lws, revisions, named);
+        return wanted.instead_of_missing(lws, revisions, key, is_live);
     };
     if wanted.means_the_same_as(lws, stored) {
         return Current {
@@ -227,14 +224,15 @@ impl Wanted {
         &self,
         lws: &Lws,
         revisions: &[Arc<Revision>],
-        named: Option<Named<'_>>,
+        named: &str,
+        is_live: impl FnOnce() -> bool,
     ) -> Current {
-        let (key, occasion, is_changed) = match named {
-            None | Some(Named { key: "", .. }) => (self.hash.as_str(), Occasion::NewSet, false),
-            Some(Named { key, is_live }) if is_live || key == self.hash => {
-                (key, Occasion::Missing, false)
-            }
-            Some(_) => (self.hash.as_str(), Occasion::Changed, true),
+        let (key, occasion, is_changed) = if named.is_empty() {
+            (self.hash.as_str(), Occasion::NewSet, false)
+        } else if named == self.hash || is_live() {
+            (named, Occasion::Missing, false)
+        } else {
+            (self.hash.as_str(), Occasion::Changed, true)
         };
         self.get_or_create(lws, revisions, key, occasion, is_changed)
     }

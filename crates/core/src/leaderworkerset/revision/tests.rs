@@ -25,8 +25,9 @@ fn ours(key: &str, number: i64, spec: &LeaderWorkerSetSpec) -> Arc<Revision> {
     stored(key, number, Some("demo-uid"), &revision_data(spec))
 }
 
-fn named(key: &str) -> Option<Named<'_>> {
-    Some(Named { key, is_live: true })
+/// With leaders that are made of the live spec.
+fn current(live: &Lws, revisions: &[Arc<Revision>], named: Option<&str>) -> Current {
+    super::current(live, revisions, named, || true)
 }
 
 impl Current {
@@ -46,7 +47,7 @@ fn is_changed(stored_data: &Value, live: &Lws) -> bool {
     current(
         live,
         &[stored("key", 1, Some("demo-uid"), stored_data)],
-        named("key"),
+        Some("key"),
     )
     .template_changed
 }
@@ -56,7 +57,7 @@ fn ord_34_what_an_orphaned_stateful_set_leaves_is_no_revision_of_a_set() {
     let live = lws(demo());
     let mine = ours("key", 1, &live.spec);
     let left = stored("key", 2, None, &json!({"spec": {"template": {"spec": {}}}}));
-    let found = current(&live, &[mine.clone(), left], named("key"));
+    let found = current(&live, &[mine.clone(), left], Some("key"));
     assert!(!found.template_changed);
     assert_eq!(found.object, Stored::Existing(mine));
 }
@@ -195,7 +196,7 @@ fn ord_33_new_set_gets_revision_1() {
 #[test]
 fn ord_33_missing_revision_is_made_under_the_key_that_is_there() {
     let live = lws(demo());
-    let current = current(&live, &[ours("other", 4, &live.spec)], named("gone"));
+    let current = current(&live, &[ours("other", 4, &live.spec)], Some("gone"));
     let created = current.created().unwrap().clone();
     assert_eq!(
         (current.key.as_str(), current.template_changed),
@@ -210,16 +211,7 @@ fn ord_33_missing_revision_is_made_under_the_key_that_is_there() {
 #[test]
 fn ord_33_36_leaders_of_another_template_are_rolled_when_their_revision_is_not_seen() {
     let live = lws(demo());
-    let of = |key| {
-        current(
-            &live,
-            &[],
-            Some(Named {
-                key,
-                is_live: false,
-            }),
-        )
-    };
+    let of = |key| super::current(&live, &[], Some(key), || false);
     let changed = of("unseen");
     assert_eq!(
         (changed.key.clone(), changed.template_changed),
@@ -237,7 +229,7 @@ fn ord_33_36_leaders_of_another_template_are_rolled_when_their_revision_is_not_s
 #[test]
 fn ord_33_leader_set_without_key_gets_a_new_one() {
     let live = lws(demo());
-    let current = current(&live, &[], named(""));
+    let current = current(&live, &[], Some(""));
     assert_eq!(
         (current.key.clone(), current.template_changed),
         (hash_of(&live), false)
@@ -278,7 +270,7 @@ fn ord_34_35_newest_of_a_key_and_none_of_others() {
 fn ord_36_changed_template_gets_the_next_number() {
     let old = changed(json!({"spec": {"leaderWorkerTemplate": {"size": 2}}}));
     let live = lws(demo());
-    let current = current(&live, &[ours("old", 7, &old.spec)], named("old"));
+    let current = current(&live, &[ours("old", 7, &old.spec)], Some("old"));
     let created = current.created().unwrap().clone();
     assert!(current.template_changed);
     assert_eq!(
@@ -296,7 +288,7 @@ fn ord_39_rolling_back_finds_the_earlier_revision() {
         ours(&hash_of(&first), 1, &first.spec),
         ours("second", 2, &second.spec),
     ];
-    let back = current(&first, &list, named("second"));
+    let back = current(&first, &list, Some("second"));
     assert_eq!(
         (back.key, back.template_changed, back.object),
         (hash_of(&first), true, Stored::Existing(list[0].clone()))
