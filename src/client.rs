@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+use crate::metrics::Metrics;
 use crate::version;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,13 +42,13 @@ pub struct Clients {
 ///
 /// # Errors
 /// When none of them is there, or the first one that is cannot be used.
-pub async fn connect(kubeconfig: &str) -> Result<Clients, ClientError> {
+pub async fn connect(kubeconfig: &str, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = config(kubeconfig).await?;
     let agent = version::user_agent();
     Ok(Clients {
-        requests: client(config.clone(), &agent)?,
-        watches: client(config.clone(), &agent)?,
-        election: client(config, &format!("{agent} leader-election"))?,
+        requests: client(config.clone(), &agent, metrics)?,
+        watches: client(config.clone(), &agent, metrics)?,
+        election: client(config, &format!("{agent} leader-election"), metrics)?,
     })
 }
 
@@ -64,11 +66,13 @@ async fn config(kubeconfig: &str) -> Result<Config, ClientError> {
     }
 }
 
-fn client(mut config: Config, agent: &str) -> Result<Client, ClientError> {
+fn client(mut config: Config, agent: &str, metrics: &Metrics) -> Result<Client, ClientError> {
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     if let Ok(agent) = HeaderValue::from_str(agent) {
         config.headers.push((USER_AGENT, agent));
     }
-    Ok(Client::try_from(config)?)
+    let host = config.cluster_url.authority();
+    let count = metrics.requests(host.map_or("", |authority| authority.as_str()));
+    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
 }

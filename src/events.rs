@@ -19,10 +19,12 @@ use lws_core::notice::{Notice, Reference};
 use lws_core::run::Outcome;
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::fence::Fence;
 use crate::identity;
+use crate::metrics::Metrics;
 
 const QUEUE: usize = 1024;
 const POST_LIMIT: Duration = Duration::from_secs(10);
@@ -30,13 +32,16 @@ const POST_LIMIT: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// Where reconciles leave what is to be told.
-#[derive(Clone, Debug)]
-pub struct Notices(mpsc::Sender<Notice>);
+#[derive(Clone)]
+pub struct Notices {
+    queue: mpsc::Sender<Notice>,
+    metrics: Arc<Metrics>,
+}
 
 /// The queue of notices, and its end for [`run`].
-pub fn channel() -> (Notices, mpsc::Receiver<Notice>) {
-    let (sender, receiver) = mpsc::channel(QUEUE);
-    (Notices(sender), receiver)
+pub fn channel(metrics: Arc<Metrics>) -> (Notices, mpsc::Receiver<Notice>) {
+    let (queue, receiver) = mpsc::channel(QUEUE);
+    (Notices { queue, metrics }, receiver)
 }
 
 impl Notices {
@@ -51,7 +56,10 @@ impl Notices {
 
     /// Leaves one notice; when too many wait already, it is dropped.
     pub fn send(&self, notice: Notice) {
-        if let Err(error) = self.0.try_send(notice) {
+        if let Err(error) = self.queue.try_send(notice) {
+            let (TrySendError::Full(notice) | TrySendError::Closed(notice)) = &error;
+            let controller = reporting_controller(notice.regarding.target.kind);
+            self.metrics.dropped_events(controller).inc();
             tracing::warn!(%error, "an event is dropped");
         }
     }
@@ -316,6 +324,10 @@ mod tests {
         (head.method, head.uri.path().to_owned(), sent)
     }
 
+    fn metrics() -> Arc<Metrics> {
+        Arc::new(Metrics::new().expect("every name once"))
+    }
+
     #[tokio::test]
     async fn ops_cli_4_event_as_posted() {
         let (poster, mut server) = poster();
@@ -382,7 +394,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn krs_65_notices_wait_a_second_and_what_is_left_at_the_end_is_posted() {
         let (poster, mut server) = poster();
-        let (notices, queued) = channel();
+        let (notices, queued) = channel(metrics());
         let (close, closed) = oneshot::channel::<()>();
         let running = tokio::spawn(run(queued, poster, Fence::open(), async move {
             let _ = closed.await;
@@ -401,7 +413,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn krs_65_silent_while_not_leading() {
         let (poster, mut server) = poster();
-        let (notices, queued) = channel();
+        let (notices, queued) = channel(metrics());
         let running = tokio::spawn(run(queued, poster, Fence::shut(), std::future::pending()));
         notices.send(notice("first"));
         assert!(
@@ -414,7 +426,7 @@ mod tests {
 
     #[test]
     fn krs_65_a_full_queue_makes_nobody_wait() {
-        let (notices, mut queued) = channel();
+        let (notices, mut queued) = channel(metrics());
         (0..QUEUE + 10).for_each(|_| notices.send(notice("x")));
         assert_eq!(std::iter::from_fn(|| queued.try_recv().ok()).count(), QUEUE);
     }

@@ -12,6 +12,7 @@ use kube::api::PostParams;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource as _};
 use lws_core::lease::{Decision, Elector, Failed, Record, TimingError, Timings};
+use prometheus::{IntCounter, IntGauge};
 use tokio::time::Instant;
 
 use crate::config::LeaderElection;
@@ -36,6 +37,15 @@ pub enum LeaseError {
     Lost,
 }
 
+/// What the election shows of itself (MET-4).
+#[derive(Clone, Debug)]
+pub struct Gauges {
+    /// Whether the Lease is ours.
+    pub leads: IntGauge,
+    /// How often it had to be read before it could be written.
+    pub slow: IntCounter,
+}
+
 /// One replica's part in the election.
 pub struct Election {
     api: Api<Lease>,
@@ -46,6 +56,7 @@ pub struct Election {
     limit: Duration,
     elector: Elector,
     fence: Fence,
+    gauges: Gauges,
     started: Instant,
     /// The object as last read or written; what it has besides our fields is kept.
     last: Lease,
@@ -60,6 +71,7 @@ impl Election {
         client: Client,
         settings: &LeaderElection,
         fence: Fence,
+        gauges: Gauges,
     ) -> Result<Self, LeaseError> {
         check_lock(&settings.resource_lock)?;
         let timings = Timings::new(
@@ -77,6 +89,7 @@ impl Election {
             elector: Elector::new(&me, timings),
             me,
             fence,
+            gauges,
             started: Instant::now(),
             last: Lease::default(),
         })
@@ -102,6 +115,7 @@ impl Election {
                 () = &mut release => break,
                 carried = self.carry_out(decision, &mut events) => carried?,
             }
+            self.gauges.leads.set(self.elector.is_leader().into());
             if let Some(lead) = lead.take_if(|_| self.elector.is_leader()) {
                 tracing::info!(target: "setup", identity = self.me, "became leader");
                 lead();
@@ -123,7 +137,10 @@ impl Election {
                 tracing::error!(target: "setup", identity = self.me, "stopped leading");
                 return Err(LeaseError::Lost);
             }
-            Decision::Read => self.read().await,
+            Decision::Read => {
+                self.gauges.slow.inc();
+                self.read().await;
+            }
             Decision::Acquire | Decision::Renew => {
                 self.write(self.elector.claim(Timestamp::now())).await
             }
@@ -222,6 +239,7 @@ impl Election {
             return;
         }
         self.fence.close();
+        self.gauges.leads.set(0);
         self.read().await;
         if let Some(record) = self.elector.release(Timestamp::now()) {
             self.write(record).await;

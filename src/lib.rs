@@ -16,6 +16,7 @@ pub mod lease;
 pub mod limiter;
 pub mod listen;
 pub mod logging;
+pub mod metrics;
 pub mod probes;
 pub mod signals;
 pub mod start;

@@ -134,9 +134,9 @@ async fn answer(
     let path = request.uri().path();
     let query = query.unwrap_or_default();
     if let Some(name) = check_name(path, &probes.liveness) {
-        respond(&probes.health.live(), "healthz", name, &query)
+        respond(&probes.health.live(), name, &query)
     } else if let Some(name) = check_name(path, &probes.readiness) {
-        respond(&probes.health.ready(), "readyz", name, &query)
+        respond(&probes.health.ready(), name, &query)
     } else {
         not_found()
     }
@@ -156,8 +156,8 @@ fn check_name<'a>(path: &'a str, endpoint: &str) -> Option<&'a str> {
     }
 }
 
-/// HLT-2: the answer for all of `checks`, or for the one called `name`.
-fn respond(checks: &[Check], endpoint: &str, name: &str, query: &str) -> (StatusCode, String) {
+/// HLT-2: the answer for all of `checks`, or for the one called `name`. The last line is the same for both endpoints.
+fn respond(checks: &[Check], name: &str, query: &str) -> (StatusCode, String) {
     if !name.is_empty() {
         return match checks.iter().find(|(known, _)| *known == name) {
             Some((_, true)) => (StatusCode::OK, "ok".to_owned()),
@@ -187,14 +187,14 @@ fn respond(checks: &[Check], endpoint: &str, name: &str, query: &str) -> (Status
     {
         return (
             StatusCode::INTERNAL_SERVER_ERROR,
-            format!("{lines}{endpoint} check failed\n"),
+            format!("{lines}healthz check failed\n"),
         );
     }
     let is_verbose = parameters.iter().any(|(name, _)| *name == "verbose");
     (
         StatusCode::OK,
         if is_verbose {
-            format!("{lines}{endpoint} check passed\n")
+            format!("{lines}healthz check passed\n")
         } else {
             "ok".to_owned()
         },
@@ -217,14 +217,14 @@ mod tests {
                 "",
                 "verbose=1",
                 200,
-                "[+]readyz ok\n[+]caches ok\nreadyz check passed\n",
+                "[+]readyz ok\n[+]caches ok\nhealthz check passed\n",
             ),
             (
                 GOOD,
                 "",
                 "verbose",
                 200,
-                "[+]readyz ok\n[+]caches ok\nreadyz check passed\n",
+                "[+]readyz ok\n[+]caches ok\nhealthz check passed\n",
             ),
             (GOOD, "readyz", "", 200, "ok"),
             (GOOD, "other", "", 404, "404 page not found\n"),
@@ -233,7 +233,7 @@ mod tests {
                 "",
                 "",
                 500,
-                "[+]readyz ok\n[-]caches failed: reason withheld\nreadyz check failed\n",
+                "[+]readyz ok\n[-]caches failed: reason withheld\nhealthz check failed\n",
             ),
             (BAD, "", "exclude=caches", 200, "ok"),
             (
@@ -241,7 +241,7 @@ mod tests {
                 "",
                 "exclude=caches&verbose=1",
                 200,
-                "[+]readyz ok\n[+]caches excluded: ok\nreadyz check passed\n",
+                "[+]readyz ok\n[+]caches excluded: ok\nhealthz check passed\n",
             ),
             (BAD, "readyz", "", 200, "ok"),
             (
@@ -253,7 +253,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                respond(&checks, "readyz", name, query),
+                respond(&checks, name, query),
                 (StatusCode::from_u16(code).expect("a code"), body.to_owned()),
                 "{name}?{query}"
             );

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 use lws_core::admission::Environment;
+use lws_webhook::Tls;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -17,8 +18,9 @@ use crate::events::{self, Poster};
 use crate::fence::Fence;
 use crate::flags::{Concurrency, Flags};
 use crate::gateway::Gateway;
-use crate::lease::{Election, LeaseError};
+use crate::lease::{Election, Gauges, LeaseError};
 use crate::limiter::Limiter;
+use crate::metrics::{Access, Metrics, MetricsError, MetricsServer};
 use crate::probes::{self, Health};
 use crate::signals::{self, Stop};
 use crate::store::{Controller, Store};
@@ -63,6 +65,9 @@ pub enum StartError {
     /// `tls` of the file.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The metrics, or their server.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The admission server.
     #[error(transparent)]
     Webhooks(#[from] WebhookError),
@@ -132,11 +137,15 @@ async fn serve(flags: Flags) -> Result<(), StartError> {
         featureGates = %FeatureGates::effective(&configuration.feature_gates),
         "Initializing"
     );
-    let clients = client::connect(&kubeconfig).await?;
+    let metrics = Arc::new(Metrics::new().map_err(MetricsError::from)?);
+    let gates = FeatureGates::effective(&configuration.feature_gates);
+    metrics.features(&gates).map_err(MetricsError::from)?;
+    let clients = client::connect(&kubeconfig, &metrics).await?;
     let stop = signals::listen().map_err(StartError::Signals)?;
     Parts::start(
         &configuration,
         &clients,
+        &metrics,
         concurrency,
         has_webhooks,
         stop.clone(),
@@ -176,12 +185,15 @@ struct Parts {
     release: oneshot::Sender<()>,
     webhooks: JoinHandle<()>,
     close_webhooks: oneshot::Sender<()>,
+    metrics_server: JoinHandle<()>,
+    close_metrics: oneshot::Sender<()>,
 }
 
 impl Parts {
     async fn start(
         configuration: &Configuration,
         clients: &Clients,
+        metrics: &Arc<Metrics>,
         concurrency: Concurrency,
         has_webhooks: bool,
         stop: Stop,
@@ -189,14 +201,17 @@ impl Parts {
         let (report, failures) = mpsc::channel(8);
         let health = Arc::new(Health::default());
         start_probes(configuration, &health, &report).await?;
-        tracing::debug!(target: "setup", address = configuration.metrics.bind_address, "no metrics are served yet");
+        let (close_metrics, metrics_closed) = oneshot::channel();
+        let tls = tls::options(&configuration.tls)?;
+        let served = serve_metrics(configuration, &tls, clients, metrics, ended(metrics_closed));
+        let metrics_server = served.await?;
 
         let fence = if configuration.leader_election.leader_elect {
             Fence::shut()
         } else {
             Fence::open()
         };
-        let (notices, queued) = events::channel();
+        let (notices, queued) = events::channel(metrics.clone());
         let (close_events, events_closed) = oneshot::channel();
         let events = tokio::spawn(events::run(
             queued,
@@ -210,18 +225,20 @@ impl Parts {
             concurrency.pod.get(),
             concurrency.ds.get(),
         ));
+        metrics.show(&store).map_err(MetricsError::from)?;
         let watches = watches::start(&clients.watches, &store, &notices);
         tokio::spawn(watches.join_all());
         spawn(&report, keep_caches(store.clone(), health.clone()));
 
         let (close_webhooks, webhooks_closed) = oneshot::channel();
-        let webhooks = has_webhooks.then(|| webhooks(configuration)).transpose()?;
+        let webhooks = has_webhooks.then(|| webhooks(configuration, tls));
         let webhooks = spawn(
             &report,
             serve_webhooks(
                 webhooks,
                 clients.watches.clone(),
                 health.clone(),
+                metrics.clone(),
                 ended(webhooks_closed),
             ),
         );
@@ -231,6 +248,7 @@ impl Parts {
         let election = elect(
             configuration,
             clients,
+            metrics,
             &fence,
             &report,
             lead,
@@ -246,6 +264,7 @@ impl Parts {
                 store,
                 gateway,
                 notices,
+                metrics: metrics.clone(),
             }),
             leading,
             stop,
@@ -263,6 +282,8 @@ impl Parts {
             release,
             webhooks,
             close_webhooks,
+            metrics_server,
+            close_metrics,
         })
     }
 
@@ -292,7 +313,9 @@ impl Parts {
         let _ = timeout(RELEASE_LIMIT, self.election).await;
         sleep_until(began + LISTENERS_STAY).await;
         tell(self.close_webhooks);
-        let _ = timeout_at(began + STOP_LIMIT, self.webhooks).await;
+        tell(self.close_metrics);
+        let listeners = async { tokio::join!(self.webhooks, self.metrics_server) };
+        let _ = timeout_at(began + STOP_LIMIT, listeners).await;
         tracing::info!(target: "setup", "stopped");
     }
 }
@@ -358,15 +381,32 @@ async fn keep_caches(store: Arc<Store>, health: Arc<Health>) -> Result<(), Start
     }
 }
 
-fn webhooks(configuration: &Configuration) -> Result<Webhooks, StartError> {
+/// MET-1: listens at once and serves in the background, unless metrics are switched off.
+async fn serve_metrics(
+    configuration: &Configuration,
+    tls: &Tls,
+    clients: &Clients,
+    metrics: &Arc<Metrics>,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> Result<JoinHandle<()>, MetricsError> {
+    let address = &configuration.metrics.bind_address;
+    if listen::is_disabled(address) {
+        return Ok(tokio::spawn(closed));
+    }
+    let access = Access::new(&clients.watches);
+    let server = MetricsServer::bind(address, tls, metrics.clone(), access).await?;
+    Ok(tokio::spawn(server.serve(closed)))
+}
+
+fn webhooks(configuration: &Configuration, tls: Tls) -> Webhooks {
     let config::Webhook { host, port, .. } = &configuration.webhook;
-    Ok(Webhooks {
+    Webhooks {
         // Validated to be a port (CFG 1.2).
         listen: (host.clone(), u16::try_from(*port).unwrap_or_default()),
-        tls: tls::options(&configuration.tls)?,
+        tls,
         source: Source::of(configuration),
         environment: Environment::default(),
-    })
+    }
 }
 
 /// REG-5: without webhooks there are no certificates to keep either.
@@ -374,6 +414,7 @@ async fn serve_webhooks(
     webhooks: Option<Webhooks>,
     client: Client,
     health: Arc<Health>,
+    metrics: Arc<Metrics>,
     closed: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
     let Some(webhooks) = webhooks else {
@@ -381,12 +422,13 @@ async fn serve_webhooks(
         health.authority_is_announced(true);
         return Ok(());
     };
-    Ok(webhooks.serve(&client, &health, closed).await?)
+    Ok(webhooks.serve(&client, &health, metrics, closed).await?)
 }
 
 fn elect(
     configuration: &Configuration,
     clients: &Clients,
+    metrics: &Metrics,
     fence: &Fence,
     report: &mpsc::Sender<StartError>,
     lead: oneshot::Sender<()>,
@@ -397,7 +439,11 @@ fn elect(
         tell(lead);
         return Ok(tokio::spawn(released));
     }
-    let election = Election::new(clients.election.clone(), settings, fence.clone())?;
+    let gauges = Gauges {
+        leads: metrics.leads(&settings.resource_name),
+        slow: metrics.slow_renewals(&settings.resource_name),
+    };
+    let election = Election::new(clients.election.clone(), settings, fence.clone(), gauges)?;
     Ok(spawn(report, async move {
         Ok(election.run(|| tell(lead), released).await?)
     }))

@@ -11,12 +11,15 @@ use lws_core::cache::{Applied, Cache, Change, Wakes};
 use lws_core::guard::{Guard, Passage};
 use lws_core::intent::{Kind, Target};
 use lws_core::model::{Ds, Lws, ObjectKey, RoleScaler, Uid};
-use lws_core::queue::{Queue, Turn, Verdict};
+use lws_core::queue::{Counts, Queue, Retry, Turn, Verdict};
 use lws_core::run::Written;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::watches::{Relists, Watched};
+
+/// KRS-49: keys are looked at again after this time at the earliest if nothing asks for it.
+pub const SOONEST_RESYNC: Duration = Duration::from_secs(480);
 
 /// A controller, by what its keys mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,9 @@ pub enum Controller {
 }
 
 impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Sets, Self::Groups, Self::DisaggregatedSets];
+
     /// MET-5.
     pub fn name(self) -> &'static str {
         match self {
@@ -52,6 +58,36 @@ pub enum Next {
         /// Whether and when to look again.
         verdict: Verdict,
     },
+}
+
+impl Next {
+    /// MET-4: the result that it is counted as. Looking again just because time has passed is no result.
+    pub fn result(&self) -> &'static str {
+        let Self::Done { verdict, .. } = self else {
+            return "success";
+        };
+        match &verdict.retry {
+            Some(Retry::Failed { .. } | Retry::After(_)) => "error",
+            Some(Retry::Conflict) => "requeue",
+            None if verdict.wake_after.is_some_and(|wake| wake < SOONEST_RESYNC) => "requeue_after",
+            None => "success",
+        }
+    }
+}
+
+/// What is in a queue now (MET-4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueState {
+    /// Whose queue.
+    pub controller: Controller,
+    /// Keys that may be worked on at a time.
+    pub workers: usize,
+    /// Keys that are ready.
+    pub depth: usize,
+    /// For how long each key under way has been.
+    pub running: Vec<Duration>,
+    /// What was counted since the start.
+    pub counts: Counts,
 }
 
 /// See the module.
@@ -78,6 +114,7 @@ struct State {
 }
 
 struct Lane {
+    workers: usize,
     queue: Queue<ObjectKey>,
     guard: Guard<ObjectKey>,
 }
@@ -85,6 +122,7 @@ struct Lane {
 impl Lane {
     fn new(workers: usize) -> Self {
         Self {
+            workers,
             queue: Queue::new(workers),
             guard: Guard::default(),
         }
@@ -189,6 +227,36 @@ impl Store {
     pub async fn is_synced(&self) {
         // The sender is part of `self`, so this cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+}
+
+/// For the metrics.
+impl Store {
+    /// What is in the queues.
+    pub fn queues(&self) -> [QueueState; 3] {
+        let now = self.now();
+        let state = &mut *self.state();
+        Controller::ALL.map(|controller| {
+            let (lane, _) = state.lane(controller);
+            QueueState {
+                controller,
+                workers: lane.workers,
+                depth: lane.queue.depth(),
+                running: lane
+                    .queue
+                    .running()
+                    .map(|(_, since)| now.saturating_sub(since))
+                    .collect(),
+                counts: lane.queue.counts(),
+            }
+        })
+    }
+
+    /// Each kind, and whether it has been listed.
+    pub fn listed(&self) -> Vec<(Watched, bool)> {
+        let state = self.state();
+        let is_listed = |kind: Watched| (kind, !state.unlisted.contains(&kind));
+        Watched::ALL.into_iter().map(is_listed).collect()
     }
 }
 

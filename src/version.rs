@@ -23,12 +23,20 @@ pub fn lines() -> String {
 
 /// CLI-2: the user agent of every request.
 pub fn user_agent() -> String {
-    let arch = match std::env::consts::ARCH {
+    agent(GIT_VERSION, std::env::consts::OS, arch(), GIT_COMMIT)
+}
+
+/// Operating system and architecture, as Go calls them.
+pub fn platform() -> String {
+    format!("{}/{}", std::env::consts::OS, arch())
+}
+
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    };
-    agent(GIT_VERSION, std::env::consts::OS, arch, GIT_COMMIT)
+    }
 }
 
 fn agent(version: &str, os: &str, arch: &str, commit: &str) -> String {

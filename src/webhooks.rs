@@ -1,6 +1,6 @@
 //! Runs the admission server with its certificates, and keeps the readiness check `webhooks` up to date (HLT-4, CRT-7).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use tokio::sync::watch;
 use crate::certificates::{Keeper, KeeperError, Lifetimes, Settings};
 use crate::config::Configuration;
 use crate::identity;
+use crate::listen;
+use crate::metrics::Metrics;
 use crate::probes::Health;
 
 /// How often the server is asked for its certificate: often until it answers, then now and then.
@@ -29,6 +31,14 @@ pub enum WebhookError {
     #[error("webhook.host {0:?} is no IP address")]
     Host(String),
     /// It cannot listen.
+    #[error("failed to listen on {address}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// It cannot serve.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// Its files are not there.
@@ -87,36 +97,46 @@ impl Webhooks {
         self,
         client: &Client,
         health: &Health,
+        metrics: Arc<Metrics>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), WebhookError> {
-        let certificates = Arc::new(CertStore::new());
-        let server = self.bind(&certificates).await?;
+        let certificates = Arc::new(CertStore::new(&metrics.certificates));
+        let server = self.bind(&certificates, &metrics).await?;
         let checked = check(server.probe(), health);
         tokio::select! {
             () = server.serve(shutdown) => Ok(()),
             () = checked => Ok(()),
-            kept = keep(self.source, client, certificates, health) => kept,
+            kept = keep(self.source, client, metrics, certificates, health) => kept,
         }
     }
 
-    async fn bind(&self, certificates: &Arc<CertStore>) -> Result<Server, WebhookError> {
-        let admission = Arc::new(Admission::new(self.environment, &ring::default_provider()));
+    async fn bind(
+        &self,
+        certificates: &Arc<CertStore>,
+        metrics: &Metrics,
+    ) -> Result<Server, WebhookError> {
+        let admission = Arc::new(Admission::new(
+            self.environment,
+            &ring::default_provider(),
+            metrics.admission.clone(),
+        ));
         let (host, port) = &self.listen;
-        let hosts: Vec<IpAddr> = if host.is_empty() {
-            vec![Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()]
+        let address = if host.is_empty() {
+            format!(":{port}")
         } else {
-            let host = host.parse().map_err(|_| WebhookError::Host(host.clone()))?;
-            vec![host]
+            let ip: IpAddr = host.parse().map_err(|_| WebhookError::Host(host.clone()))?;
+            SocketAddr::new(ip, *port).to_string()
         };
-        let mut refused = None;
-        for address in hosts.into_iter().map(|host| SocketAddr::new(host, *port)) {
-            let router = admission.router();
-            match Server::bind(address, certificates.clone(), &self.tls, router).await {
-                Ok(server) => return Ok(server),
-                Err(error) => refused = refused.or(Some(error)),
-            }
-        }
-        Err(refused.map_or_else(|| WebhookError::Host(host.clone()), WebhookError::Server))
+        let listener = listen::bind(&address)
+            .await
+            .map_err(|source| WebhookError::Listen { address, source })?;
+        let router = admission.router();
+        Ok(Server::new(
+            listener,
+            certificates.clone(),
+            &self.tls,
+            router,
+        )?)
     }
 }
 
@@ -132,6 +152,7 @@ async fn check(probe: Probe, health: &Health) {
 async fn keep(
     source: Source,
     client: &Client,
+    metrics: Arc<Metrics>,
     certificates: Arc<CertStore>,
     health: &Health,
 ) -> Result<(), WebhookError> {
@@ -147,7 +168,7 @@ async fn keep(
         }
         Source::Secret(settings) => {
             let (announce, mut announced) = watch::channel(false);
-            let keeper = Keeper::new(client, settings, certificates, announce);
+            let keeper = Keeper::new(client, settings, metrics, certificates, announce);
             let told = async {
                 while announced.changed().await.is_ok() {
                     health.authority_is_announced(*announced.borrow_and_update());

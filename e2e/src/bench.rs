@@ -296,6 +296,22 @@ impl Bench {
     }
 }
 
+/// Waits until something holds that no watch tells of.
+///
+/// # Errors
+/// It does not hold in time, or cannot be found out.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    let waited = async {
+        while !holds().await? {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(LIMIT, waited)
+        .await
+        .with_context(|| format!("not in time: {what}"))?
+}
+
 /// The world stays usable when a condition panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

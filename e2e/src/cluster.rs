@@ -155,6 +155,13 @@ impl Plant {
         Ok(manager.kill()?)
     }
 
+    /// Port of the manager's metrics.
+    pub fn metrics_port(&self) -> Result<u16> {
+        let manager = self.manager();
+        let manager = manager.as_ref().context("no manager runs")?;
+        Ok(manager.metrics_port())
+    }
+
     fn manager(&self) -> MutexGuard<'_, Option<Manager>> {
         self.manager.lock().unwrap_or_else(PoisonError::into_inner)
     }

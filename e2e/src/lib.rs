@@ -17,6 +17,7 @@ mod manifest;
 mod object;
 mod roles;
 mod rollout;
+mod scrape;
 mod tls;
 mod world;
 
@@ -24,11 +25,12 @@ pub use act::Denial;
 pub use audit::{AuditLog, Request};
 pub use bench::{
     Bench, RESERVED, on_new_installation, on_own_cluster, on_own_cluster_in, on_shared_cluster,
-    with_own_turn,
+    until, with_own_turn,
 };
 pub use cluster::Plant;
 pub use manifest::Manifest;
 pub use object::{Kind, Object};
 pub use roles::Roles;
+pub use scrape::{Scraper, scrape};
 pub use tls::served_certificate;
 pub use world::{Change, Verb, World};

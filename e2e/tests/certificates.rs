@@ -12,10 +12,11 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
 use lws::certificates::{Lifetimes, Material, Settings, carries};
+use lws::metrics::Metrics;
 use lws::probes::Health;
 use lws::webhooks::{Source, Webhooks};
 use lws_core::admission::Environment;
-use lws_e2e::{Bench, Manifest, on_new_installation, served_certificate};
+use lws_e2e::{Bench, Manifest, on_new_installation, served_certificate, until};
 use lws_webhook::Tls;
 use serde_json::{Value, json};
 
@@ -54,19 +55,6 @@ async fn bundles(bench: &Bench) -> Result<Vec<Vec<u8>>> {
     Ok(clients
         .map(|client| client.ca_bundle.unwrap_or_default().0)
         .collect())
-}
-
-/// Waits until a condition on the cluster holds.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let waited = async {
-        while !holds().await? {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Ok(())
-    };
-    tokio::time::timeout(Duration::from_secs(90), waited)
-        .await
-        .with_context(|| format!("not in time: {what}"))?
 }
 
 /// Whether a server shows the certificate of the Secret, and all configurations announce its authority.
@@ -212,6 +200,10 @@ async fn ops_13_certificates_of_upstream_are_kept_and_missing_secret_ends_the_st
     .await
 }
 
+fn metrics() -> Result<Arc<Metrics>> {
+    Ok(Arc::new(Metrics::new()?))
+}
+
 /// A server in this process, which renews everything every few seconds.
 fn fast(port: u16) -> Webhooks {
     let seconds = Duration::from_secs;
@@ -247,8 +239,8 @@ async fn ops_crt_5_crt_6_whk_5_rotation_under_load_fails_no_admission() -> Resul
         // A second replica, which no request reaches, takes part in renewing.
         let serve = async {
             tokio::try_join!(
-                serving.serve(&client, &health, std::future::pending()),
-                fast(other_port).serve(&client, &other, std::future::pending()),
+                serving.serve(&client, &health, metrics()?, std::future::pending()),
+                fast(other_port).serve(&client, &other, metrics()?, std::future::pending()),
             )?;
             anyhow::Ok(())
         };

@@ -20,6 +20,7 @@ use super::bundle::overlap_end;
 use super::configuration::{CONFIGURATIONS, is_announced, resource, with_bundle};
 use super::parsed::expiry;
 use super::{Due, IssueError, Lifetimes, Material, bundle, due, issue};
+use crate::metrics::Metrics;
 use crate::{identity, informer};
 
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
@@ -75,6 +76,7 @@ pub struct Keeper {
     configurations: [(Api<DynamicObject>, Seen<DynamicObject>); 2],
     secret: Seen<Secret>,
     store: Arc<CertStore>,
+    metrics: Arc<Metrics>,
     served: Option<Material>,
     /// The authority that all configurations announce, and since when they were seen to.
     announced: Option<(Vec<u8>, Instant)>,
@@ -127,6 +129,7 @@ impl Keeper {
     pub fn new(
         client: &Client,
         settings: Settings,
+        metrics: Arc<Metrics>,
         store: Arc<CertStore>,
         is_announced: watch::Sender<bool>,
     ) -> Self {
@@ -142,6 +145,7 @@ impl Keeper {
             configurations,
             secret: Seen::default(),
             store,
+            metrics,
             served: None,
             announced: None,
             is_announced,
@@ -214,6 +218,7 @@ impl Keeper {
     async fn step(&mut self) -> Result<Instant, KeeperError> {
         let done = self.attempt(Timestamp::now()).await;
         self.report();
+        self.metrics.certificates_kept(done.is_ok());
         match done {
             Ok(next) => {
                 self.failures = 0;
@@ -292,6 +297,12 @@ impl Keeper {
         }
         self.store.set_pem(&material.server, &material.server_key)?;
         tracing::info!(target: "cert-rotation", "serving a new certificate");
+        for (kind, pem) in [("ca", &material.authority), ("serving", &material.server)] {
+            if let Some(end) = expiry(pem) {
+                let since_1970 = end.duration_since(Timestamp::UNIX_EPOCH);
+                self.metrics.expiry(kind).set(since_1970.as_secs_f64());
+            }
+        }
         self.served = Some(material.clone());
         Ok(())
     }

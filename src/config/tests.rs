@@ -273,3 +273,35 @@ fn ops_cfg_5_what_is_logged_loads_again() {
         configuration
     );
 }
+
+#[test]
+fn ops_cfg_4_without_a_file_the_defaults() {
+    let loaded = load("").expect("no file is no error");
+    assert_eq!(loaded.configuration, Configuration::default());
+    assert!(!loaded.is_deprecated_version);
+}
+
+#[test]
+fn ops_cfg_7_there_are_no_such_settings() {
+    for (body, path) in [
+        ("groupKindConcurrency: {Pod: 1}", "groupKindConcurrency"),
+        ("controller: {groupKindConcurrency: {}}", "controller"),
+        ("namespaceSelector: {}", "namespaceSelector"),
+        ("pprofBindAddress: \":1\"", "pprofBindAddress"),
+        ("webhook: {timeoutSeconds: 5}", "webhook.timeoutSeconds"),
+        ("logging: {level: 2}", "logging"),
+    ] {
+        let error = read(body).expect_err(body);
+        let wanted = format!("unknown field \"{path}\"");
+        assert!(error.contains(&wanted), "{body}: {error}");
+    }
+}
+
+#[test]
+fn ops_cfg_8_gang_scheduling_without_a_provider_is_no_way_to_switch_it_off() {
+    let error = read("gangSchedulingManagement: {}").expect_err("refused");
+    assert!(
+        error.contains("schedulerProvider: Required value"),
+        "{error}"
+    );
+}

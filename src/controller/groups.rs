@@ -8,8 +8,10 @@ use crate::store::Next;
 
 pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
     let Some(snapshot) = cx.store.read(|cache| observe(key, cache)) else {
+        cx.metrics.progress.group_gone(key);
         return Next::Forget;
     };
+    cx.metrics.progress.group_seen(key, &snapshot, now());
     if let Some(leader) = &snapshot.leader {
         record(&leader.meta);
     }
@@ -17,6 +19,9 @@ pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
     let passes = [cx.gateway.perform(plan.steps.clone()).await];
     if passes.iter().all(|pass| pass.is_complete()) {
         cx.store.handled(key, &judged);
+    }
+    if let (Some(lws), [pass]) = (&snapshot.lws, &passes) {
+        cx.metrics.progress.group_done(lws.key(), &plan, pass);
     }
     cx.notices.post(&plan, &passes);
     next(&plan, &passes)

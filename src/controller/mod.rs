@@ -17,12 +17,14 @@ use lws_core::model::{Meta, ObjectKey};
 use lws_core::queue::{Retry, Verdict};
 use lws_core::run::{Class, Outcome};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use crate::events::Notices;
 use crate::gateway::Gateway;
 use crate::identity;
+use crate::metrics::Metrics;
 use crate::signals::Stop;
 use crate::store::{Controller, Next, Store};
 
@@ -37,6 +39,8 @@ pub struct Context {
     pub gateway: Gateway,
     /// Where events go.
     pub notices: Notices,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Works on keys of `controller` until a stop is asked for, then lets the ones that are under way end (SHD-1).
@@ -50,8 +54,11 @@ pub async fn run(controller: Controller, cx: Arc<Context>, mut stop: Stop) {
             turn = cx.store.take(controller) => turn,
         };
         let cx = cx.clone();
+        cx.metrics.taken(controller, turn.waited);
         running.spawn(async move {
+            let began = Instant::now();
             let next = attempt(controller, &turn.key, &cx).await;
+            cx.metrics.reconciled(controller, &next, began.elapsed());
             cx.store
                 .done(controller, &turn.key, next, identity::random_unit());
         });
@@ -78,6 +85,7 @@ async fn attempt(controller: Controller, key: &ObjectKey, cx: &Context) -> Next 
         .await;
     caught.unwrap_or_else(|_| {
         span.in_scope(|| tracing::error!("reconcile panicked"));
+        cx.metrics.panicked(controller);
         let retry = Retry::Failed {
             class: Class::Unknown,
             after: None,

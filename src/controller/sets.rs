@@ -8,9 +8,15 @@ use crate::store::Next;
 
 pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
     let Some(snapshot) = cx.store.read(|cache| observe(key, cache)) else {
+        cx.metrics.progress.set_gone("lws", key, now());
         return Next::Forget;
     };
     record(&snapshot.lws.meta);
+    let conditions = &snapshot.lws.status.conditions;
+    let rolling = conditions
+        .iter()
+        .find(|condition| condition.type_ == "UpdateInProgress");
+    cx.metrics.progress.set_seen("lws", key, rolling, now());
     let mut plan = plan(&snapshot);
     let done = cx.gateway.perform(plan.plan.steps.clone()).await;
     let report = if done.stopped {

@@ -97,8 +97,17 @@ impl Stored {
 }
 
 fn election(server: &Server, fence: &Fence) -> Election {
-    Election::new(server.client(), &LeaderElection::default(), fence.clone())
-        .expect("good settings")
+    let gauges = Gauges {
+        leads: IntGauge::new("leads", "leads").expect("a gauge"),
+        slow: IntCounter::new("slow", "slow").expect("a counter"),
+    };
+    Election::new(
+        server.client(),
+        &LeaderElection::default(),
+        fence.clone(),
+        gauges,
+    )
+    .expect("good settings")
 }
 
 fn may_write(fence: &Fence) -> bool {
@@ -110,6 +119,7 @@ async fn ops_le_6_a_lease_that_does_not_exist_is_created_and_given_back() {
     let (server, fence) = (Server::default(), Fence::shut());
     let election = election(&server, &fence);
     let me = election.me.clone();
+    let leads_now = election.gauges.leads.clone();
     let (lead, leads) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
     let lead = move || lead.send(()).expect("waited for");
@@ -122,9 +132,11 @@ async fn ops_le_6_a_lease_that_does_not_exist_is_created_and_given_back() {
     assert_eq!(server.spec("leaseDurationSeconds"), json!(15));
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(may_write(&fence), "it is renewed");
+    assert_eq!(leads_now.get(), 1, "MET-4");
 
     release.send(()).expect("runs");
     running.await.expect("ends").expect("well");
+    assert_eq!(leads_now.get(), 0);
     assert!(!may_write(&fence));
     assert_eq!(server.spec("holderIdentity"), json!(""));
     assert_eq!(server.spec("leaseDurationSeconds"), json!(1));

@@ -11,6 +11,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
+use crate::metrics::Reads;
+
 /// Why there is no new certificate. The one in use stays.
 #[derive(Debug, Error)]
 pub enum CertificateError {
@@ -41,15 +43,17 @@ pub enum CertificateError {
 pub struct CertStore {
     provider: Arc<CryptoProvider>,
     current: ArcSwapOption<CertifiedKey>,
+    reads: Reads,
 }
 
 impl CertStore {
-    /// A store without a certificate.
-    pub fn new() -> Self {
+    /// A store without a certificate, which counts the ones that it is given.
+    pub fn new(reads: &Reads) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         Self {
             provider,
             current: ArcSwapOption::empty(),
+            reads: reads.clone(),
         }
     }
 
@@ -59,6 +63,13 @@ impl CertStore {
     /// The pair is unreadable or does not match; then the current one stays. A pair of files that is being replaced may
     /// look so for a moment.
     pub fn set_pem(&self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
+        let pair = self.pair(chain, key);
+        self.reads.count(pair.is_ok());
+        self.current.store(Some(Arc::new(pair?)));
+        Ok(())
+    }
+
+    fn pair(&self, chain: &[u8], key: &[u8]) -> Result<CertifiedKey, CertificateError> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(CertificateError::Certificate)?;
         if chain.is_empty() {
@@ -67,10 +78,7 @@ impl CertStore {
             ));
         }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(CertificateError::Key)?;
-        let pair =
-            CertifiedKey::from_der(chain, key, &self.provider).map_err(CertificateError::Pair)?;
-        self.current.store(Some(Arc::new(pair)));
-        Ok(())
+        CertifiedKey::from_der(chain, key, &self.provider).map_err(CertificateError::Pair)
     }
 
     /// The certificate that is served, without its chain.
@@ -83,12 +91,6 @@ impl CertStore {
 
     pub(crate) fn provider(&self) -> &Arc<CryptoProvider> {
         &self.provider
-    }
-}
-
-impl Default for CertStore {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod certificates;
 mod files;
+mod metrics;
 mod probe;
 mod review;
 mod routes;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use certificates::{CertStore, CertificateError};
 pub use files::CertFiles;
+pub use metrics::{Metrics, Reads};
 pub use probe::{NotReady, Probe};
 pub use routes::Admission;
 pub use server::{Server, ServerError};

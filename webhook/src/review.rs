@@ -41,6 +41,8 @@ pub(crate) enum Verdict {
     Denied {
         message: String,
         warnings: Vec<String>,
+        /// The member of spec or metadata that was found wrong first, for the metrics.
+        field: String,
     },
     /// The request was not judged.
     Failed(Failure),

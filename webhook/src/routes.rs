@@ -16,6 +16,7 @@ use rustls::crypto::{CryptoProvider, SecureRandom};
 use serde_json::{Value, json};
 use tracing::{debug, error, info};
 
+use crate::metrics::Metrics;
 use crate::review::{Failure, Operation, Request, Verdict, decode, encode};
 
 /// From this size on a body is refused; reviews hold at most two objects of 3 MiB each.
@@ -28,6 +29,7 @@ const READ_LIMIT: Duration = Duration::from_secs(30);
 pub struct Admission {
     environment: ArcSwap<Environment>,
     random: &'static dyn SecureRandom,
+    metrics: Metrics,
 }
 
 /// How one path answers a request.
@@ -35,10 +37,11 @@ type Hook = fn(&Admission, &Request) -> Verdict;
 
 impl Admission {
     /// Random parts of names are drawn from `provider`.
-    pub fn new(environment: Environment, provider: &CryptoProvider) -> Self {
+    pub fn new(environment: Environment, provider: &CryptoProvider, metrics: Metrics) -> Self {
         Self {
             environment: ArcSwap::from_pointee(environment),
             random: provider.secure_random,
+            metrics,
         }
     }
 
@@ -80,6 +83,7 @@ fn router(admission: &Arc<Admission>) -> Router {
     let router = Router::new().route("/convert", post(convert));
     hooks.into_iter().fold(router, |router, (path, hook)| {
         let admission = Arc::clone(admission);
+        admission.metrics.announce(path);
         let answer = move |headers, body| answer(path, hook, admission, headers, body);
         router.route(path, post(answer))
     })
@@ -143,6 +147,7 @@ fn mutate_pod(admission: &Admission, request: &Request, pod: &Value) -> Verdict 
         Err(denial) => Verdict::Denied {
             message: denial.to_string(),
             warnings: Vec::new(),
+            field: "metadata".to_owned(),
         },
     }
 }
@@ -170,7 +175,32 @@ fn judge(findings: &Findings) -> Verdict {
         Verdict::Denied {
             message: findings.to_string(),
             warnings,
+            field: findings
+                .iter()
+                .next()
+                .map_or("", |found| field(&found.path))
+                .to_owned(),
         }
+    }
+}
+
+/// MET-7: the first name in a path, below spec or metadata, without an index.
+fn field(path: &str) -> &str {
+    let path = path
+        .strip_prefix("spec.")
+        .or_else(|| path.strip_prefix("metadata."))
+        .unwrap_or(path);
+    path.split(['.', '[']).next().unwrap_or_default()
+}
+
+/// What the objects of a path are called in the metrics.
+fn kind(path: &str) -> &'static str {
+    if path.ends_with("-leaderworkerset") {
+        "leaderworkerset"
+    } else if path.ends_with("-disaggregatedset") {
+        "disaggregatedset"
+    } else {
+        "pod"
     }
 }
 
@@ -190,21 +220,26 @@ async fn answer(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let running = admission.metrics.begin(path);
     let request = match read(&headers, body).await.and_then(|body| decode(&body)) {
         Ok(request) => request,
         Err(failure) => {
             info!(webhook = path, ?failure, "review could not be read");
+            running.answered();
             return respond("", &Verdict::Failed(failure));
         }
     };
-    let verdict = guard(path, || hook(&admission, &request));
+    let verdict = guard(path, &admission.metrics, || hook(&admission, &request));
+    admission.metrics.judged(kind(path), &verdict);
     log(path, &request, &verdict);
+    running.answered();
     respond(&request.uid, &verdict)
 }
 
 /// WHK-1: one request that we cannot cope with must not take the server down.
-fn guard(path: &'static str, hook: impl FnOnce() -> Verdict) -> Verdict {
+fn guard(path: &'static str, metrics: &Metrics, hook: impl FnOnce() -> Verdict) -> Verdict {
     catch_unwind(AssertUnwindSafe(hook)).unwrap_or_else(|_| {
+        metrics.panicked();
         error!(webhook = path, "panic in an admission handler");
         Verdict::Failed(Failure::Internal(
             "panic in an admission handler".to_owned(),
@@ -319,10 +354,15 @@ mod tests {
 
     #[test]
     fn ops_whk_1_a_panic_is_an_answer() {
-        let verdict = guard("/x", || panic!("on purpose"));
+        let registry = prometheus::Registry::new();
+        let metrics = Metrics::register(&registry).unwrap();
+        let verdict = guard("/x", &metrics, || panic!("on purpose"));
         assert!(matches!(verdict, Verdict::Failed(Failure::Internal(_))));
         let body: Value = serde_json::from_slice(&encode("u", &verdict).unwrap()).unwrap();
         assert_eq!(body["response"]["status"]["code"], 500);
         assert_eq!(body["response"]["allowed"], false);
+        let text = prometheus::TextEncoder::new().encode_to_string(&registry.gather());
+        let counted = "controller_runtime_webhook_panics_total 1";
+        assert!(text.unwrap().contains(counted));
     }
 }

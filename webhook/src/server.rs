@@ -36,20 +36,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The address is taken or not ours.
-    #[error("failed to listen on {address}")]
-    Listen {
-        /// Where it should have listened.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// The listener is not usable.
+    #[error("failed to listen")]
+    Listen(#[source] io::Error),
     /// No TLS version is usable.
     #[error("failed to configure TLS")]
     Tls(#[source] rustls::Error),
 }
 
-/// A bound server. Connections queue up from [`Server::bind`] on and are answered from [`Server::serve`] on.
+/// A server on a bound listener. Connections queue up from the beginning and are answered from [`Server::serve`] on.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -59,25 +54,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` with whatever certificate `certificates` holds at each handshake, for requests to `router`.
+    /// A server on `listener` with whatever certificate `certificates` holds at each handshake, for requests to `router`.
     ///
     /// # Errors
-    /// The address cannot be bound.
-    pub async fn bind(
-        address: SocketAddr,
+    /// The listener has no address, or no TLS version is usable.
+    pub fn new(
+        listener: TcpListener,
         certificates: Arc<CertStore>,
         tls: &Tls,
         router: Router,
     ) -> Result<Self, ServerError> {
-        let acceptor = acceptor(&certificates, tls).map_err(ServerError::Tls)?;
-        let listen = |source| ServerError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
         Ok(Self {
+            address: listener.local_addr().map_err(ServerError::Listen)?,
             listener,
-            address,
+            acceptor: acceptor(&certificates, tls).map_err(ServerError::Tls)?,
             certificates,
-            acceptor,
             router,
         })
     }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use lws_core::admission::Environment;
-use lws_webhook::{Admission, CertStore, Probe, Server, Tls};
+use lws_webhook::{Admission, CertStore, Metrics, Probe, Reads, Server, Tls};
+use prometheus::Registry;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use rustls_pki_types::ServerName;
@@ -53,10 +54,16 @@ impl Authority {
     }
 }
 
+/// A store without a certificate.
+pub fn store(registry: &Registry) -> CertStore {
+    CertStore::new(&Reads::register(registry).unwrap())
+}
+
 /// A running server.
 pub struct Running {
     pub address: SocketAddr,
     pub certificates: Arc<CertStore>,
+    pub registry: Registry,
     pub probe: Probe,
     authority: Authority,
     stop: oneshot::Sender<()>,
@@ -70,21 +77,26 @@ impl Running {
 
     pub async fn start_with(tls: Tls) -> Self {
         let authority = Authority::new();
-        let certificates = Arc::new(CertStore::new());
+        let registry = Registry::new();
+        let certificates = Arc::new(store(&registry));
         let pem = authority.issue();
         certificates
             .set_pem(pem.chain.as_bytes(), pem.key.as_bytes())
             .unwrap();
         let provider = rustls::crypto::ring::default_provider();
-        let admission = Arc::new(Admission::new(Environment::default(), &provider));
+        let admission = Arc::new(Admission::new(
+            Environment::default(),
+            &provider,
+            Metrics::register(&registry).unwrap(),
+        ));
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::bind(
-            loopback,
+        let listener = tokio::net::TcpListener::bind(loopback).await.unwrap();
+        let server = Server::new(
+            listener,
             Arc::clone(&certificates),
             &tls,
             admission.router(),
         )
-        .await
         .unwrap();
         let (address, probe) = (server.address(), server.probe());
         let (stop, stopped) = oneshot::channel::<()>();
@@ -94,6 +106,7 @@ impl Running {
         Self {
             address,
             certificates,
+            registry,
             probe,
             authority,
             stop,

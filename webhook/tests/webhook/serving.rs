@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::client::{Authority, Pem, Running, head};
-use lws_webhook::{CertFiles, CertStore, CertificateError, NotReady, Tls};
+use crate::client::{Authority, Pem, Running, head, store};
+use lws_webhook::{CertFiles, CertificateError, NotReady, Tls};
+use prometheus::Registry;
 use rustls::version::{TLS12, TLS13};
 use serde_json::json;
 
@@ -31,6 +32,36 @@ async fn ops_whk_1_http_1_1_and_our_certificate() {
         server.client_of(&Authority::new()).connect().await.is_err(),
         "a stranger's authority does not vouch for it"
     );
+}
+
+#[tokio::test]
+async fn ops_met_4_met_7_requests_denials_and_certificates_are_counted() {
+    let server = Running::start().await;
+    server.client().post(PATH, &review()).await.unwrap();
+    server.client().post(PATH, b"no review").await.unwrap();
+    let set = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset";
+    let object = json!({"metadata": {"name": "demo", "namespace": "default"}, "spec": {"replicas": -1, "leaderWorkerTemplate": {"size": 1}}});
+    let request = json!({"uid": "u", "operation": "CREATE", "object": object});
+    let body =
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+    let denied = server.client().post(set, body.to_string().as_bytes()).await;
+    assert_eq!(denied.unwrap().json()["response"]["allowed"], false);
+    assert!(server.certificates.set_pem(b"", b"").is_err());
+    let text = prometheus::TextEncoder::new()
+        .encode_to_string(&server.registry.gather())
+        .unwrap();
+    for line in [
+        format!("controller_runtime_webhook_requests_total{{code=\"200\",webhook=\"{PATH}\"}} 2"),
+        format!("controller_runtime_webhook_requests_total{{code=\"500\",webhook=\"{PATH}\"}} 0"),
+        format!("controller_runtime_webhook_requests_in_flight{{webhook=\"{PATH}\"}} 0"),
+        format!("controller_runtime_webhook_latency_seconds_count{{webhook=\"{PATH}\"}} 2"),
+        "lws_admission_denied_total{field=\"replicas\",kind=\"leaderworkerset\"} 1".to_owned(),
+        "controller_runtime_webhook_panics_total 0".to_owned(),
+        "certwatcher_read_certificate_total 2".to_owned(),
+        "certwatcher_read_certificate_errors_total 1".to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line} is not in {text}");
+    }
 }
 
 #[tokio::test]
@@ -170,7 +201,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 #[tokio::test]
 async fn ops_whk_5_files_are_read_again_when_they_change() {
     let (authority, folder) = (Authority::new(), folder("reload"));
-    let store = Arc::new(CertStore::new());
+    let store = Arc::new(store(&Registry::new()));
     let mut files = CertFiles::new(folder.clone(), Arc::clone(&store));
     assert!(matches!(
         files.reload().await,
@@ -208,7 +239,7 @@ async fn ops_whk_5_files_are_read_again_when_they_change() {
 #[tokio::test(start_paused = true)]
 async fn ops_whk_5_a_changed_pair_is_served_after_the_poll() {
     let (authority, folder) = (Authority::new(), folder("follow"));
-    let store = Arc::new(CertStore::new());
+    let store = Arc::new(store(&Registry::new()));
     write(&folder, &authority.issue());
     let mut files = CertFiles::new(folder.clone(), Arc::clone(&store));
     files.wait().await.unwrap();
@@ -223,13 +254,13 @@ async fn ops_whk_5_a_changed_pair_is_served_after_the_poll() {
 async fn ops_crt_7_waits_for_files_and_gives_up_at_last() {
     let (authority, folder) = (Authority::new(), folder("wait"));
     let begin = tokio::time::Instant::now();
-    let mut never = CertFiles::new(folder.clone(), Arc::new(CertStore::new()));
+    let mut never = CertFiles::new(folder.clone(), Arc::new(store(&Registry::new())));
     let error = never.wait().await.unwrap_err();
     assert_eq!(error.to_string(), "could not mount certs");
     let waited = begin.elapsed().as_secs();
     assert!((8 * 60..=18 * 60).contains(&waited), "{waited} s");
 
-    let store = Arc::new(CertStore::new());
+    let store = Arc::new(store(&Registry::new()));
     let mut late = CertFiles::new(folder.clone(), Arc::clone(&store));
     let waiting = tokio::spawn(async move { late.wait().await });
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;

@@ -40,6 +40,8 @@ const FOREIGN_WAIT: Duration = Duration::from_secs(30);
 pub struct SetPlan {
     /// What is to be done.
     pub plan: Plan,
+    /// Slices in which a rollout can do nothing now (ROL-11).
+    pub blocked: Vec<u32>,
     /// What `report` goes by; `None` if the pass ends without a status.
     pub(super) basis: Option<Basis>,
     /// SLC-5: the children without slice to remember as told of, where others were.
@@ -66,6 +68,7 @@ pub fn plan(snapshot: &Snapshot, now: Timestamp) -> SetPlan {
         snapshot,
         plan: Plan::default(),
         left_alone: None,
+        blocked: Vec::new(),
     };
     if pass.is_refused() {
         return pass.without_status();
@@ -90,6 +93,7 @@ pub fn plan(snapshot: &Snapshot, now: Timestamp) -> SetPlan {
     }
     SetPlan {
         plan: pass.plan,
+        blocked: pass.blocked,
         basis: Some(Basis {
             wanted,
             scalers,
@@ -103,6 +107,7 @@ struct Pass<'a> {
     snapshot: &'a Snapshot,
     plan: Plan,
     left_alone: Option<Vec<Arc<str>>>,
+    blocked: Vec<u32>,
 }
 
 impl<'a> Pass<'a> {
@@ -113,6 +118,7 @@ impl<'a> Pass<'a> {
     fn without_status(self) -> SetPlan {
         SetPlan {
             plan: self.plan,
+            blocked: self.blocked,
             basis: None,
             left_alone: self.left_alone,
         }

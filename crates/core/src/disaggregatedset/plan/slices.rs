@@ -48,6 +48,13 @@ impl<'a> Pass<'a> {
                 .map(|event| self.notice(slice, event))
                 .collect();
             self.plan.notices.extend(told);
+            if asked
+                .events
+                .iter()
+                .any(|event| matches!(event, Event::DrainBlocked { .. }))
+            {
+                self.blocked.push(slice);
+            }
             let first = self.plan.steps.len();
             let mut slice = SlicePlan {
                 slice,
