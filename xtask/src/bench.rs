@@ -11,15 +11,19 @@ use serde_json::{Value, json};
 
 use self::audit::Tally;
 use self::figure::{Figure, table};
+use self::in_process::Growth;
 use self::plant::Bench;
 use self::row::Row;
 use self::sessions::Findings;
 use crate::{interrupt, repository};
 
 mod audit;
+mod docs;
 mod figure;
+mod in_process;
 mod manifest;
 mod plant;
+mod plot;
 mod process;
 mod row;
 mod sessions;
@@ -29,12 +33,13 @@ const EXAMPLES: &str = "Examples:
   cargo xtask bench                             all rows; about a quarter of an hour on a quiet machine
   cargo xtask bench --small --row groups-200    a tenth of the groups: to try it, not to judge by it
   cargo xtask bench --row rollout --json out.json
+  cargo xtask bench --write-docs                all rows, into docs/performance.md
   cargo xtask bench --command './other-manager --zap-log-level=error'
 
 Every row has a local cluster of its own, with fake nodes (KWOK) and request limits lifted. Requests are counted in the
 API server's audit log, without watches and the Lease; CPU and memory come from /proc. The same work is done with bare
 StatefulSets in the same run. What is given with --command is started with --config=FILE and --kubeconfig=FILE after its
-own arguments, and finds the CRDs and webhook configurations of this checkout.";
+own arguments, and finds the CRDs and webhook configurations of this checkout; the rows in process are left out then.";
 
 /// Arguments of `cargo xtask bench`.
 #[derive(Args)]
@@ -52,6 +57,9 @@ pub struct Arguments {
     /// Also write the figures, with all requests by verb and resource, into this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Put the table and the plot into docs/performance.md.
+    #[arg(long, conflicts_with_all = ["rows", "small", "command"])]
+    write_docs: bool,
 }
 
 /// Runs the command.
@@ -64,6 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let bench = bench(arguments)?;
     let mut findings = sessions::run(&bench, &rows)?;
+    if arguments.command.is_none() {
+        in_process::run(&bench, &rows, &mut findings)?;
+    }
     findings.figures.sort_by_key(|figure| figure.row);
     if arguments.small {
         findings
@@ -76,12 +87,28 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(file) = &arguments.json {
         write_json(file, arguments, &findings)?;
     }
+    if arguments.write_docs {
+        docs::write(&findings, &machine(start))?;
+    }
     judge(&findings.figures)
+}
+
+/// Where and how long it was measured.
+fn machine(start: Instant) -> String {
+    let minutes = start.elapsed().as_secs_f64() / 60.0;
+    format!(
+        "Measured on {} cores in {minutes:.0} minutes, one run.",
+        cores()
+    )
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(0, std::num::NonZero::get)
 }
 
 fn bench(arguments: &Arguments) -> Result<Bench> {
     let (binary, more) = match &arguments.command {
-        None => (repository::build_release_manager()?, Vec::new()),
+        None => (repository::build_release("lws", "lws-manager")?, Vec::new()),
         Some(command) => split(command)?,
     };
     Ok(Bench {
@@ -124,13 +151,13 @@ fn document(arguments: &Arguments, findings: &Findings) -> Value {
         .requests
         .iter()
         .map(|(row, tally)| (row.name(), requests(tally)));
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     json!({
         "controller": arguments.command.as_deref().unwrap_or("lws-manager"),
-        "cores": cores,
+        "cores": cores(),
         "small": arguments.small,
         "figures": findings.figures.iter().map(|figure| figure.json(arguments.small)).collect::<Vec<_>>(),
         "requests": requests.collect::<serde_json::Map<_, _>>(),
+        "growth": findings.growth.iter().map(growth).collect::<Vec<_>>(),
     })
 }
 
@@ -140,6 +167,10 @@ fn requests(tally: &Tally) -> Value {
         |((verb, resource), count)| json!({"verb": verb, "resource": resource, "count": count}),
     );
     rows.collect()
+}
+
+fn growth(point: &Growth) -> Value {
+    json!({"groups": point.groups, "memoryMiB": point.memory_mib, "onceMilliseconds": point.once_milliseconds})
 }
 
 #[cfg(test)]

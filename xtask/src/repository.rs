@@ -68,18 +68,11 @@ pub fn build_manager() -> Result<PathBuf> {
     Ok(target_folder()?.join("debug").join("lws-manager"))
 }
 
-/// Builds the manager as it is released, and returns the path of its binary.
-pub fn build_release_manager() -> Result<PathBuf> {
-    let arguments = [
-        "build",
-        "--release",
-        "--package",
-        "lws",
-        "--bin",
-        "lws-manager",
-    ];
+/// Builds a binary of a package as it is released, and returns its path.
+pub fn build_release(package: &str, binary: &str) -> Result<PathBuf> {
+    let arguments = ["build", "--release", "--package", package, "--bin", binary];
     run(&mut cargo(&arguments))?;
-    Ok(target_folder()?.join("release").join("lws-manager"))
+    Ok(target_folder()?.join("release").join(binary))
 }
 
 /// Cargo's target folder: this binary was built into `<target>/<profile>`.

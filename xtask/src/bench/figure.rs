@@ -22,10 +22,14 @@ pub enum Unit {
     Seconds,
     /// Wall time.
     Milliseconds,
+    /// Wall time.
+    Microseconds,
     /// Memory.
     MiB,
     /// A number of things.
     Count,
+    /// A quotient.
+    Ratio,
 }
 
 impl Unit {
@@ -33,8 +37,10 @@ impl Unit {
         match self {
             Self::Seconds => "s",
             Self::Milliseconds => "ms",
+            Self::Microseconds => "µs",
             Self::MiB => "MiB",
             Self::Count => "",
+            Self::Ratio => "×",
         }
     }
 
@@ -42,8 +48,8 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         let number = match self {
             Self::Count => format!("{value:.0}"),
-            Self::Seconds => format!("{value:.2}"),
-            Self::Milliseconds | Self::MiB => format!("{value:.1}"),
+            Self::Seconds | Self::Ratio => format!("{value:.2}"),
+            Self::Milliseconds | Self::Microseconds | Self::MiB => format!("{value:.1}"),
         };
         format!("{number} {}", self.name()).trim_end().to_owned()
     }

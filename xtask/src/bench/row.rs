@@ -25,6 +25,12 @@ pub enum Row {
     Groups1000,
     /// Start again while those are there.
     ColdStart,
+    /// Admit pods, in process.
+    Admission,
+    /// Decide, in process.
+    Plans,
+    /// Decide for more and more groups, in process.
+    Growth,
 }
 
 /// Sets of equal shape.
@@ -63,29 +69,36 @@ impl Row {
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// The sets that it works on.
-    pub fn shape(self, is_small: bool) -> Shape {
+    /// The sets that it works on; `None` for the rows in process.
+    pub fn shape(self, is_small: bool) -> Option<Shape> {
         let (sets, groups, size) = match self {
             Self::Groups200 | Self::Settled | Self::Recreate | Self::Rollout => (1, 200, 4),
             Self::Sets50 => (50, 4, 4),
             Self::Groups500 => (1, 500, 8),
             Self::Groups1000 | Self::ColdStart => (1, 1000, 8),
+            Self::Admission | Self::Plans | Self::Growth => return None,
         };
         let shape = Shape { sets, groups, size };
-        if is_small { shape.tenth() } else { shape }
+        Some(if is_small { shape.tenth() } else { shape })
     }
 
     /// What is done, in words.
     pub fn work(self, is_small: bool) -> String {
-        let Shape { sets, groups, size } = self.shape(is_small);
-        let pods = format!("{groups} groups × {size} pods");
+        let shape = self.shape(is_small);
+        let sets = shape.map_or(0, |shape| shape.sets);
+        let pods = shape.map_or_else(String::new, |shape| {
+            format!("{} groups × {} pods", shape.groups, shape.size)
+        });
         match self {
+            Self::Groups200 | Self::Groups500 | Self::Groups1000 => format!("{pods}, create"),
             Self::Settled => format!("{pods}, settled"),
             Self::Recreate => format!("{pods}, a worker is deleted"),
             Self::Rollout => format!("{pods}, rollout with maxUnavailable 10%"),
             Self::Sets50 => format!("{sets} sets × {pods}, create"),
             Self::ColdStart => format!("{pods}, manager starts"),
-            Self::Groups200 | Self::Groups500 | Self::Groups1000 => format!("{pods}, create"),
+            Self::Admission => "one pod admission, in process".to_owned(),
+            Self::Plans => "decisions, in process".to_owned(),
+            Self::Growth => "50 to 3,200 groups × 8 pods, in process".to_owned(),
         }
     }
 }
@@ -108,6 +121,6 @@ mod tests {
     fn names_are_those_of_the_command_line() {
         assert_eq!(Row::Groups200.name(), "groups-200");
         assert_eq!(Row::ColdStart.name(), "cold-start");
-        assert_eq!(Row::all().len(), 8);
+        assert_eq!(Row::all().len(), 11);
     }
 }

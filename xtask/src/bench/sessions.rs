@@ -9,6 +9,7 @@ use lws_local_cluster::Component;
 
 use super::audit::{ADMIN, CONTROLLER, Entry, KWOK, Tally};
 use super::figure::{Figure, Limit, Unit};
+use super::in_process::Growth;
 use super::manifest::{self, NAMESPACE};
 use super::plant::{Bench, Course, Plant};
 use super::row::{Row, Shape};
@@ -28,6 +29,8 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// Requests of the controller for each row.
     pub requests: Vec<(Row, Tally)>,
+    /// Cost by number of groups.
+    pub growth: Vec<Growth>,
 }
 
 impl Findings {
@@ -62,7 +65,7 @@ pub fn run(bench: &Bench, rows: &BTreeSet<Row>) -> Result<Findings> {
     };
     for (row, costs) in [(Row::Sets50, sets_50), (Row::Groups500, groups_500)] {
         if rows.contains(&row) {
-            let shape = row.shape(bench.is_small);
+            let shape = row.shape(bench.is_small).context("no shape")?;
             bench
                 .progress
                 .step(&format!("{}: bare StatefulSets", row.name()));
@@ -81,7 +84,7 @@ pub fn run(bench: &Bench, rows: &BTreeSet<Row>) -> Result<Findings> {
 }
 
 fn groups_200(bench: &Bench, rows: &BTreeSet<Row>, findings: &mut Findings) -> Result<()> {
-    let shape = Row::Groups200.shape(bench.is_small);
+    let shape = Row::Groups200.shape(bench.is_small).context("no shape")?;
     let needs_bare = rows.contains(&Row::Groups200) || rows.contains(&Row::Rollout);
     let bare = if needs_bare {
         bench.progress.step("groups-200: bare StatefulSets");
@@ -300,7 +303,7 @@ fn is_deletion_of_leader(entry: &Entry) -> bool {
 }
 
 fn groups_1000(bench: &Bench, rows: &BTreeSet<Row>, findings: &mut Findings) -> Result<()> {
-    let shape = Row::Groups1000.shape(bench.is_small);
+    let shape = Row::Groups1000.shape(bench.is_small).context("no shape")?;
     bench.progress.step("groups-1000: controller");
     let mut plant = Plant::with_controller(bench)?;
     let course = plant.create(Workload::Sets, &manifest::sets(shape))?;
