@@ -235,7 +235,9 @@ fn reporting_controller(kind: Kind) -> &'static str {
         | Kind::Deployment
         | Kind::ControllerRevision
         | Kind::Service
-        | Kind::Pod => REPORTING_CONTROLLER,
+        | Kind::Pod
+        | Kind::Workload
+        | Kind::PodGroup => REPORTING_CONTROLLER,
     }
 }
 

@@ -18,6 +18,7 @@ pub mod listen;
 pub mod logging;
 pub mod metrics;
 pub mod probes;
+pub mod scheduling;
 pub mod signals;
 pub mod start;
 pub mod store;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lws_core::admission::Environment;
+use lws_core::admission::{Environment, SchedulerProvider};
 use lws_webhook::Tls;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -22,6 +22,7 @@ use crate::lease::{Election, Gauges, LeaseError};
 use crate::limiter::Limiter;
 use crate::metrics::{Access, Metrics, MetricsError, MetricsServer};
 use crate::probes::{self, Health};
+use crate::scheduling::{self, Discovery};
 use crate::signals::{self, Stop};
 use crate::store::{Controller, Store};
 use crate::tls::TlsError;
@@ -165,10 +166,9 @@ fn check_available(configuration: &Configuration) -> Result<(), StartError> {
         }
     };
     refuse(
-        configuration.gang_scheduling_management.is_some()
-            || FeatureGates::effective(&configuration.feature_gates)
-                .is_on("WorkloadAwareScheduling"),
-        "gang scheduling is not available yet: leave gangSchedulingManagement and the feature gate WorkloadAwareScheduling out",
+        scheduling::configured(configuration).scheduler_provider
+            == Some(SchedulerProvider::Volcano),
+        "the scheduler provider volcano is not available yet: set gangSchedulingManagement.schedulerProvider to kubernetes or leave it out",
     )
 }
 
@@ -226,12 +226,22 @@ impl Parts {
             concurrency.ds.get(),
         ));
         metrics.show(&store).map_err(MetricsError::from)?;
+        let environment = scheduling::configured(configuration);
+        scheduling::log(environment);
+        let discovery = Discovery::begin(
+            environment,
+            clients.requests.clone(),
+            clients.watches.clone(),
+            store.clone(),
+            notices.clone(),
+        )
+        .await;
         let watches = watches::start(&clients.watches, &store, &notices);
         tokio::spawn(watches.join_all());
         spawn(&report, keep_caches(store.clone(), health.clone()));
 
         let (close_webhooks, webhooks_closed) = oneshot::channel();
-        let webhooks = has_webhooks.then(|| webhooks(configuration, tls));
+        let webhooks = has_webhooks.then(|| webhooks(configuration, tls, discovery.environment()));
         let webhooks = spawn(
             &report,
             serve_webhooks(
@@ -242,6 +252,8 @@ impl Parts {
                 ended(webhooks_closed),
             ),
         );
+
+        tokio::spawn(discovery.follow());
 
         let (lead, leading) = oneshot::channel();
         let (release, released) = oneshot::channel();
@@ -398,14 +410,18 @@ async fn serve_metrics(
     Ok(tokio::spawn(server.serve(closed)))
 }
 
-fn webhooks(configuration: &Configuration, tls: Tls) -> Webhooks {
+fn webhooks(
+    configuration: &Configuration,
+    tls: Tls,
+    environment: watch::Receiver<Environment>,
+) -> Webhooks {
     let config::Webhook { host, port, .. } = &configuration.webhook;
     Webhooks {
         // Validated to be a port (CFG 1.2).
         listen: (host.clone(), u16::try_from(*port).unwrap_or_default()),
         tls,
         source: Source::of(configuration),
-        environment: Environment::default(),
+        environment,
     }
 }
 
@@ -505,12 +521,12 @@ mod tests {
     #[test]
     fn settings_without_effect_are_refused() {
         assert_eq!(checked(""), None);
-        for body in [
-            "gangSchedulingManagement: {schedulerProvider: volcano}",
-            "featureGates: {WorkloadAwareScheduling: true}",
-        ] {
-            assert!(checked(body).expect("refused").contains("gang"), "{body}");
-        }
+        let volcano = checked("gangSchedulingManagement: {schedulerProvider: volcano}");
+        assert!(volcano.expect("refused").contains("volcano"));
+        assert_eq!(
+            checked("featureGates: {WorkloadAwareScheduling: true}"),
+            None
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lws_core::admission::Environment;
 use lws_core::cache::{Applied, Cache, Change, Wakes};
 use lws_core::guard::{Guard, Passage};
 use lws_core::intent::{Kind, Target};
@@ -260,6 +261,30 @@ impl Store {
     }
 }
 
+/// For who finds out what is served.
+impl Store {
+    /// These kinds must be listed too before the cache is complete.
+    pub fn expect(&self, kinds: &[Watched]) {
+        let mut state = self.state();
+        state.unlisted.extend(kinds);
+        self.synced.send_replace(false);
+    }
+
+    /// Everything is planned by this from now on.
+    pub fn set_environment(&self, environment: Environment) {
+        let now = self.now();
+        let mut locked = self.state();
+        let state = &mut *locked;
+        state.cache.set_environment(environment);
+        if state.leads {
+            let all = state.cache.all();
+            state.wake(all, now);
+        }
+        drop(locked);
+        self.notify();
+    }
+}
+
 /// For the watches.
 impl Store {
     /// Tells when a kind is to be listed anew.
@@ -344,7 +369,9 @@ impl Store {
             | Kind::Deployment
             | Kind::ControllerRevision
             | Kind::Service
-            | Kind::Pod => {}
+            | Kind::Pod
+            | Kind::Workload
+            | Kind::PodGroup => {}
         }
     }
 
@@ -456,6 +483,11 @@ impl Store {
     /// SLC-5: remembers which children of a DisaggregatedSet it was told are left alone.
     pub fn remember_left_alone(&self, set: Uid, children: Vec<Arc<str>>) {
         self.state().cache.remember_left_alone(set, children);
+    }
+
+    /// NAT-44.
+    pub fn note_unneeded(&self, set: &ObjectKey, pod_groups: &[Uid], now: Timestamp) {
+        self.state().cache.note_unneeded(set, pod_groups, now);
     }
 
     /// FAIL-23: tombstones do not grow old while another replica leads.

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, scheduling::v1beta1 as scheduling};
 use kube::api::PartialObjectMeta;
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher;
@@ -15,8 +15,8 @@ use lws_api::rolescaler::DisaggregatedSetRoleScaler;
 use lws_core::cache::{Cache, Change, Wakes};
 use lws_core::intent::{Kind, Target};
 use lws_core::model::{
-    Deployment, Ds, Lws, Node, ObjectKey, Pod, ReplicaSet, Revision, RoleScaler, Service,
-    StatefulSet,
+    Deployment, Ds, Lws, Node, ObjectKey, Pod, PodGroup, ReplicaSet, Revision, RoleScaler, Service,
+    StatefulSet, Workload,
 };
 use lws_core::notice::{Action, Notice, Reference};
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// All of them; the caches are complete when each has been listed.
+    /// Those of every installation; the caches are complete when each has been listed.
     pub const ALL: [Self; 10] = [
         Self::Written(Kind::LeaderWorkerSet),
         Self::Written(Kind::StatefulSet),
@@ -69,6 +69,12 @@ impl From<Kind> for Watched {
     }
 }
 
+/// Those of native gang scheduling, which not every API server serves (E.3).
+pub const GANGS: [Watched; 2] = [
+    Watched::Written(Kind::Workload),
+    Watched::Written(Kind::PodGroup),
+];
+
 /// For each kind, whether it is to be listed anew.
 #[derive(Debug, Default)]
 pub struct Relists {
@@ -82,6 +88,8 @@ pub struct Relists {
     disaggregated_sets: Notify,
     scalers: Notify,
     nodes: Notify,
+    workloads: Notify,
+    pod_groups: Notify,
 }
 
 impl Relists {
@@ -98,11 +106,40 @@ impl Relists {
             Watched::Written(Kind::DisaggregatedSet) => &self.disaggregated_sets,
             Watched::Written(Kind::RoleScaler) => &self.scalers,
             Watched::Node => &self.nodes,
+            Watched::Written(Kind::Workload) => &self.workloads,
+            Watched::Written(Kind::PodGroup) => &self.pod_groups,
         }
     }
 }
 
-/// Starts all watches; they run until the set of tasks is dropped.
+/// Starts the watches of [`GANGS`]; they run until the set of tasks is dropped.
+pub fn start_gangs(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    let mut watches = Watches {
+        client,
+        store,
+        notices,
+        tasks: &mut tasks,
+    };
+    let ours = || watcher::Config::default().labels(label::NAME);
+    watches.add(
+        Kind::Workload,
+        ours(),
+        kept::<scheduling::Workload, _>,
+        Workload::key,
+        Cache::apply_workloads,
+    );
+    watches.add(
+        Kind::PodGroup,
+        ours(),
+        kept::<scheduling::PodGroup, _>,
+        PodGroup::key,
+        Cache::apply_pod_groups,
+    );
+    tasks
+}
+
+/// Starts all watches but those of [`GANGS`]; they run until the set of tasks is dropped.
 pub fn start(client: &Client, store: &Arc<Store>, notices: &Notices) -> JoinSet<()> {
     let all = watcher::Config::default;
     let ours = || all().labels(label::NAME);

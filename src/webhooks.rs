@@ -85,7 +85,7 @@ pub struct Webhooks {
     /// Where its certificates come from.
     pub source: Source,
     /// What it decides by.
-    pub environment: Environment,
+    pub environment: watch::Receiver<Environment>,
 }
 
 impl Webhooks {
@@ -94,18 +94,25 @@ impl Webhooks {
     /// # Errors
     /// When it cannot listen, or has no certificate in time.
     pub async fn serve(
-        self,
+        mut self,
         client: &Client,
         health: &Health,
         metrics: Arc<Metrics>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), WebhookError> {
         let certificates = Arc::new(CertStore::new(&metrics.certificates));
-        let server = self.bind(&certificates, &metrics).await?;
+        let environment = *self.environment.borrow_and_update();
+        let admission = Arc::new(Admission::new(
+            environment,
+            &ring::default_provider(),
+            metrics.admission.clone(),
+        ));
+        let server = self.bind(&certificates, &admission).await?;
         let checked = check(server.probe(), health);
         tokio::select! {
             () = server.serve(shutdown) => Ok(()),
             () = checked => Ok(()),
+            () = follow(self.environment, &admission) => Ok(()),
             kept = keep(self.source, client, metrics, certificates, health) => kept,
         }
     }
@@ -113,13 +120,8 @@ impl Webhooks {
     async fn bind(
         &self,
         certificates: &Arc<CertStore>,
-        metrics: &Metrics,
+        admission: &Arc<Admission>,
     ) -> Result<Server, WebhookError> {
-        let admission = Arc::new(Admission::new(
-            self.environment,
-            &ring::default_provider(),
-            metrics.admission.clone(),
-        ));
         let (host, port) = &self.listen;
         let address = if host.is_empty() {
             format!(":{port}")
@@ -138,6 +140,15 @@ impl Webhooks {
             router,
         )?)
     }
+}
+
+/// Decides by what is told last; never ends.
+async fn follow(mut environment: watch::Receiver<Environment>, admission: &Admission) {
+    while environment.changed().await.is_ok() {
+        admission.set_environment(*environment.borrow_and_update());
+    }
+    // Nothing changes any more.
+    std::future::pending().await
 }
 
 async fn check(probe: Probe, health: &Health) {

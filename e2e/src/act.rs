@@ -237,6 +237,8 @@ impl Bench {
                 Kind::Pod,
                 Kind::Service,
                 Kind::Revision,
+                Kind::Workload,
+                Kind::PodGroup,
             ]
             .into_iter()
             .any(is_left)

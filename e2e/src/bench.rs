@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::{Namespace, Node};
-use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Config};
@@ -253,18 +253,35 @@ impl Bench {
     /// Adds a node to the cluster until the test ends. Only pods that tolerate [`RESERVED`] are scheduled to it, so that
     /// no other test loses pods with the node.
     pub async fn add_node(&self, name: &str, labels: Value) -> Result<()> {
+        self.add_node_with(name, labels, json!({})).await
+    }
+
+    /// As [`Bench::add_node`], with more to give than CPU, memory and pods.
+    pub async fn add_node_with(&self, name: &str, labels: Value, more: Value) -> Result<()> {
+        let mut resources = json!({"cpu": "1000", "memory": "1Ti", "pods": "1000"});
+        for (resource, amount) in more.as_object().into_iter().flatten() {
+            resources[resource] = amount.clone();
+        }
         let node = json!({
             "metadata": {"name": name, "labels": labels},
             "spec": {"taints": [{"key": RESERVED, "effect": "NoSchedule"}]},
-            "status": {
-                "capacity": {"cpu": "1000", "memory": "1Ti", "pods": "1000"},
-                "allocatable": {"cpu": "1000", "memory": "1Ti", "pods": "1000"},
-            },
+            "status": {"capacity": resources, "allocatable": resources},
         });
         let nodes: Api<Node> = Api::all(self.client());
         lock(&self.nodes).push(name.to_owned());
         nodes
             .create(&PostParams::default(), &serde_json::from_value(node)?)
+            .await?;
+        Ok(())
+    }
+
+    /// Changes what a node has to give of a resource.
+    pub async fn resize_node(&self, name: &str, resource: &str, amount: &str) -> Result<()> {
+        let amounts = json!({resource: amount});
+        let patch = json!({"status": {"capacity": amounts, "allocatable": amounts}});
+        let nodes: Api<Node> = Api::all(self.client());
+        nodes
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
             .await?;
         Ok(())
     }

@@ -12,6 +12,8 @@ use lws_local_cluster::{
     ManagerOptions, Options, Target, TemporaryCluster, name_in_checkout,
 };
 
+use serde_json::{Value, json};
+
 use crate::AuditLog;
 
 /// The cluster that most tests share, one a checkout. It is there already when `cargo xtask test` runs the tests; else the
@@ -65,7 +67,7 @@ impl Plant {
     /// The manager outlives this process, and is replaced when its binary has changed.
     fn use_or_start_manager(&self) -> Result<()> {
         let record = self.cluster.folder().join("e2e-manager");
-        let identity = identity(&self.binary)?;
+        let identity = format!("{} {}", identity(&self.binary)?, native_gangs());
         if let Some(manager) = Manager::find(&self.installation, MANAGER)? {
             if fs::read_to_string(&record).is_ok_and(|known| known == identity) {
                 manager.leave_running();
@@ -105,8 +107,13 @@ impl Plant {
 
     /// Starts the manager and waits until it is ready.
     pub fn start_manager(&self) -> Result<()> {
+        self.start_manager_configured(native_gangs())
+    }
+
+    /// Starts the manager with more of a configuration than a local one needs, and waits until it is ready.
+    pub fn start_manager_configured(&self, config: Value) -> Result<()> {
         let start = self.audit_log().position()?;
-        let manager = self.spawn_manager()?;
+        let manager = self.spawn_manager_with(|options| options.config = config)?;
         manager.wait_until_ready(START_LIMIT, &Interrupt::default())?;
         self.installation.check_webhooks()?;
         *self.manager() = Some(manager);
@@ -131,7 +138,10 @@ impl Plant {
 
     /// Starts a manager with other options and does not wait.
     pub fn spawn_manager_with(&self, change: impl FnOnce(&mut ManagerOptions)) -> Result<Manager> {
-        let mut options = ManagerOptions::new(&self.binary);
+        let mut options = ManagerOptions {
+            config: native_gangs(),
+            ..ManagerOptions::new(&self.binary)
+        };
         change(&mut options);
         Ok(Manager::start(&self.installation, &options)?)
     }
@@ -205,6 +215,14 @@ impl Plant {
             .join(format!("{MANAGER}.log"));
         fs::read_to_string(path).unwrap_or_default()
     }
+}
+
+/// The scheduler of Kubernetes itself, which leaves sets without `spec.scheduling` alone.
+fn native_gangs() -> Value {
+    json!({
+        "featureGates": {"WorkloadAwareScheduling": true},
+        "gangSchedulingManagement": {"schedulerProvider": "kubernetes"},
+    })
 }
 
 /// Builds the manager as it is now, next to the running test.

@@ -29,11 +29,15 @@ pub enum Kind {
     DisaggregatedSet,
     /// DisaggregatedSetRoleScaler.
     Scaler,
+    /// Workload.
+    Workload,
+    /// PodGroup.
+    PodGroup,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Set,
         Self::StatefulSet,
         Self::Deployment,
@@ -43,6 +47,8 @@ impl Kind {
         Self::Event,
         Self::DisaggregatedSet,
         Self::Scaler,
+        Self::Workload,
+        Self::PodGroup,
     ];
 
     /// Group, version, kind and plural.
@@ -72,6 +78,8 @@ impl Kind {
                 "DisaggregatedSetRoleScaler",
                 "disaggregatedsetrolescalers",
             ),
+            Self::Workload => ("scheduling.k8s.io", "v1beta1", "Workload", "workloads"),
+            Self::PodGroup => ("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups"),
         };
         resource(group, version, kind, plural)
     }

@@ -352,7 +352,17 @@ fn summary(kind: Kind, object: &Object) -> String {
                 object.number("/status/replicas"),
             );
         }
-        Kind::Service | Kind::Revision | Kind::Event => {}
+        Kind::PodGroup => {
+            let _ = write!(
+                text,
+                " minCount={} initially scheduled={}",
+                object.at("/spec/schedulingPolicy/gang/minCount"),
+                object
+                    .condition("PodGroupInitiallyScheduled")
+                    .unwrap_or("-"),
+            );
+        }
+        Kind::Service | Kind::Revision | Kind::Event | Kind::Workload => {}
     }
     text
 }

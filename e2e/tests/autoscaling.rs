@@ -76,53 +76,68 @@ async fn until_replicas(bench: &Bench, replicas: i64) -> Result<()> {
 }
 
 /// The autoscaler counts leaders only, and changes the number of groups.
+async fn scaled_by_the_cpu_of_leaders(bench: &Bench, set: Manifest) -> Result<()> {
+    serve_metrics(bench).await?;
+    let containers = json!([
+        {"name": "c", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m"}}},
+    ]);
+    bench
+        .create(set.pod(json!({"spec": {"containers": containers}})))
+        .await?;
+    bench.until_available("demo").await?;
+    let revision = bench.world().revisions_of("demo")[0].name().to_owned();
+    let target = json!({"type": "Utilization", "averageUtilization": 50});
+    let autoscaler = json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "demo"},
+        "spec": {
+            "scaleTargetRef": {
+                "apiVersion": "leaderworkerset.x-k8s.io/v1",
+                "kind": "LeaderWorkerSet",
+                "name": "demo",
+            },
+            "minReplicas": 1,
+            "maxReplicas": 5,
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
+    });
+    report_usage(bench, "demo", 150).await?;
+    bench.create(autoscaler).await?;
+    until_replicas(bench, 3).await?;
+
+    report_usage(bench, "demo", 10).await?;
+    until_replicas(bench, 1).await?;
+    let world = bench.world();
+    let sizes = world
+        .history()
+        .iter()
+        .filter(|change| change.kind == Kind::Set);
+    let most = sizes
+        .map(|change| change.object.number("/spec/replicas"))
+        .max();
+    assert_eq!(most, Some(3), "workers do not count");
+    let revisions = world.revisions_of("demo");
+    let names: Vec<_> = revisions.iter().map(|revision| revision.name()).collect();
+    assert_eq!(names, [revision], "scaling is no template change");
+    assert!(!world.has_event("Warning", "SelectorRequired", ""));
+    Ok(())
+}
+
 #[tokio::test]
 async fn c25_autoscaler_scales_groups_by_the_cpu_of_their_leaders() -> Result<()> {
     on_shared_cluster(async |bench| {
-        serve_metrics(bench).await?;
-        let containers = json!([
-            {"name": "c", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m"}}},
-        ]);
-        let set = Manifest::new("demo", 1, 2).pod(json!({"spec": {"containers": containers}}));
-        bench.create(set).await?;
-        bench.until_available("demo").await?;
-        let revision = bench.world().revisions_of("demo")[0].name().to_owned();
-        let target = json!({"type": "Utilization", "averageUtilization": 50});
-        let autoscaler = json!({
-            "apiVersion": "autoscaling/v2",
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": "demo"},
-            "spec": {
-                "scaleTargetRef": {
-                    "apiVersion": "leaderworkerset.x-k8s.io/v1",
-                    "kind": "LeaderWorkerSet",
-                    "name": "demo",
-                },
-                "minReplicas": 1,
-                "maxReplicas": 5,
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-            },
-        });
-        report_usage(bench, "demo", 150).await?;
-        bench.create(autoscaler).await?;
-        until_replicas(bench, 3).await?;
+        scaled_by_the_cpu_of_leaders(bench, Manifest::new("demo", 1, 2)).await
+    })
+    .await
+}
 
-        report_usage(bench, "demo", 10).await?;
-        until_replicas(bench, 1).await?;
-        let world = bench.world();
-        let sizes = world
-            .history()
-            .iter()
-            .filter(|change| change.kind == Kind::Set);
-        let most = sizes
-            .map(|change| change.object.number("/spec/replicas"))
-            .max();
-        assert_eq!(most, Some(3), "workers do not count");
-        let revisions = world.revisions_of("demo");
-        let names: Vec<_> = revisions.iter().map(|revision| revision.name()).collect();
-        assert_eq!(names, [revision], "scaling is no template change");
-        assert!(!world.has_event("Warning", "SelectorRequired", ""));
-        Ok(())
+/// HASH-73: the selector finds the leaders of the Deployment.
+#[tokio::test]
+async fn c25_hash_73_autoscaler_scales_a_set_with_hash_identity() -> Result<()> {
+    on_shared_cluster(async |bench| {
+        let set = Manifest::new("demo", 1, 2).spec(json!({"groupIdentity": "Hash"}));
+        scaled_by_the_cpu_of_leaders(bench, set).await
     })
     .await
 }

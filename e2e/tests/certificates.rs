@@ -225,7 +225,7 @@ fn fast(port: u16) -> Webhooks {
             server: SERVER.to_owned(),
             lifetimes,
         }),
-        environment: Environment::default(),
+        environment: tokio::sync::watch::channel(Environment::default()).1,
     }
 }
 

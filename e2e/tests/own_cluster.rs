@@ -2,6 +2,7 @@
 
 mod certificates;
 mod crash;
+mod gang_off;
 mod idle;
 mod large;
 mod leader;

@@ -11,6 +11,7 @@ mod disaggregatedset_scaling;
 mod disaggregatedset_sub_roles;
 mod drift;
 mod foreign;
+mod gang;
 mod hash;
 mod identity;
 mod names;

@@ -12,17 +12,19 @@ pub(super) async fn reconcile(key: &ObjectKey, cx: &Context) -> Next {
         return Next::Forget;
     };
     record(&snapshot.lws.meta);
+    let now = now();
     let conditions = &snapshot.lws.status.conditions;
     let rolling = conditions
         .iter()
         .find(|condition| condition.type_ == "UpdateInProgress");
-    cx.metrics.progress.set_seen("lws", key, rolling, now());
-    let mut plan = plan(&snapshot);
+    cx.metrics.progress.set_seen("lws", key, rolling, now);
+    let mut plan = plan(&snapshot, now);
+    cx.store.note_unneeded(key, &plan.unneeded, now);
     let done = cx.gateway.perform(plan.plan.steps.clone()).await;
     let report = if done.stopped {
         Report::default()
     } else {
-        report(&snapshot, &plan, &done, now())
+        report(&snapshot, &plan, &done, now)
     };
     let wakes = [plan.plan.wake_after, report.wake_after];
     plan.plan.wake_after = wakes.into_iter().flatten().min();

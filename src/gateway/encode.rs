@@ -51,16 +51,21 @@ pub(super) fn encode(request: &Request) -> Result<http::Request<Vec<u8>>, http::
         Request::Delete {
             target,
             uid,
+            resource_version,
             propagation,
         } => {
             let policy = match propagation {
                 Propagation::Background => "Background",
                 Propagation::Foreground => "Foreground",
             };
+            let preconditions = match resource_version {
+                Some(version) => json!({"uid": uid.as_str(), "resourceVersion": version}),
+                None => json!({"uid": uid.as_str()}),
+            };
             let options = json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
-                "preconditions": {"uid": uid.as_str()},
+                "preconditions": preconditions,
                 "propagationPolicy": policy,
             });
             (Method::DELETE, object(target), JSON, bytes(&options))

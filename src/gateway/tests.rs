@@ -72,6 +72,7 @@ fn delete(propagation: Propagation) -> Intent {
     Intent::Delete {
         target: target(Kind::Pod),
         uid: "u1".into(),
+        resource_version: None,
         propagation,
     }
 }
@@ -237,6 +238,7 @@ async fn krs_20_every_class() {
             | Intent::Delete { target, .. } => Request::Delete {
                 target: target.clone(),
                 uid: "u1".into(),
+                resource_version: None,
                 propagation: Propagation::Background,
             },
         };

@@ -44,7 +44,7 @@ fn reconciles_of_set(world: &World, key: &ObjectKey) -> Samples {
     for _ in 0..RUNS {
         let began = Instant::now();
         if let Some(snapshot) = leaderworkerset::observe(key, &world.cache) {
-            let plan = leaderworkerset::plan(&snapshot);
+            let plan = leaderworkerset::plan(&snapshot, now());
             let report = leaderworkerset::report(&snapshot, &plan, &Outcome::default(), now());
             black_box(report);
         }

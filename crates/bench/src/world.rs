@@ -123,7 +123,7 @@ impl World {
     /// One pass of the set controller; the number of its writes.
     fn reconcile_set(&mut self, set: &ObjectKey) -> Result<usize> {
         let snapshot = leaderworkerset::observe(set, &self.cache).context("no set")?;
-        let plan = leaderworkerset::plan(&snapshot);
+        let plan = leaderworkerset::plan(&snapshot, now());
         let done = self.perform(plan.plan.steps.clone())?;
         let report = leaderworkerset::report(&snapshot, &plan, &done, now());
         if let Some(applied) = report.applied {
@@ -239,7 +239,9 @@ impl World {
                 let pod: core::Pod = serde_json::from_value(object)?;
                 cache.apply_pods(Change::Applied(pod.into()))
             }
-            Kind::Deployment | Kind::RoleScaler => bail!("no {} is expected", target.kind.name()),
+            Kind::Deployment | Kind::RoleScaler | Kind::Workload | Kind::PodGroup => {
+                bail!("no {} is expected", target.kind.name())
+            }
         };
         Ok(())
     }

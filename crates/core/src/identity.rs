@@ -68,6 +68,12 @@ pub fn safe_text(random: u128, length: usize) -> String {
     text
 }
 
+/// The decimal digits of `number` in the safe alphabet (NAT-34).
+pub fn safe_digits(number: u32) -> String {
+    let letter = |digit: u8| SAFE_ALPHABET.get(usize::from(digit % 27));
+    number.to_string().bytes().filter_map(letter).collect()
+}
+
 /// Whether `text` could be the result of [`safe_text`] for that length.
 pub fn is_safe_text(text: &str, length: usize) -> bool {
     text.len() == length && text.chars().all(|c| SAFE_ALPHABET.contains(&c))

@@ -30,6 +30,10 @@ pub enum Kind {
     DisaggregatedSet,
     /// `disaggregatedset.x-k8s.io/v1`.
     RoleScaler,
+    /// `scheduling.k8s.io/v1beta1`.
+    Workload,
+    /// `scheduling.k8s.io/v1beta1`.
+    PodGroup,
 }
 
 impl Kind {
@@ -40,6 +44,7 @@ impl Kind {
             Self::StatefulSet | Self::Deployment | Self::ControllerRevision => "apps/v1",
             Self::Service | Self::Pod => "v1",
             Self::DisaggregatedSet | Self::RoleScaler => "disaggregatedset.x-k8s.io/v1",
+            Self::Workload | Self::PodGroup => "scheduling.k8s.io/v1beta1",
         }
     }
 
@@ -54,6 +59,8 @@ impl Kind {
             Self::Pod => "Pod",
             Self::DisaggregatedSet => "DisaggregatedSet",
             Self::RoleScaler => "DisaggregatedSetRoleScaler",
+            Self::Workload => "Workload",
+            Self::PodGroup => "PodGroup",
         }
     }
 
@@ -68,6 +75,8 @@ impl Kind {
             Self::Pod => "pods",
             Self::DisaggregatedSet => "disaggregatedsets",
             Self::RoleScaler => "disaggregatedsetrolescalers",
+            Self::Workload => "workloads",
+            Self::PodGroup => "podgroups",
         }
     }
 }
@@ -178,6 +187,8 @@ pub enum Intent {
         target: Target,
         /// UID of the object that was decided on.
         uid: Uid,
+        /// Version that it was decided on; `None` where the deletion does not depend on the rest of the object.
+        resource_version: Option<Arc<str>>,
         /// What follows for its dependents.
         propagation: Propagation,
     },
@@ -338,6 +349,18 @@ pub enum Why {
     ScalerObsolete,
     /// A group is to belong to another sub-role.
     GroupReassigned,
+    /// A set that is scheduled in gangs has no Workload.
+    WorkloadMissing,
+    /// The counts of a Workload are others.
+    WorkloadDiffers,
+    /// Pods that are scheduled together have no PodGroup.
+    PodGroupMissing,
+    /// A PodGroup differs in what may change.
+    PodGroupDiffers,
+    /// Nothing needs the PodGroup any more.
+    PodGroupObsolete,
+    /// The workers of a group do not join the PodGroup of their leader.
+    GroupSplit,
 }
 
 impl Why {
@@ -371,6 +394,12 @@ impl Why {
             Self::ScalerMissing => "scaler_missing",
             Self::ScalerObsolete => "scaler_obsolete",
             Self::GroupReassigned => "group_reassigned",
+            Self::WorkloadMissing => "workload_missing",
+            Self::WorkloadDiffers => "workload_differs",
+            Self::PodGroupMissing => "pod_group_missing",
+            Self::PodGroupDiffers => "pod_group_differs",
+            Self::PodGroupObsolete => "pod_group_obsolete",
+            Self::GroupSplit => "group_split",
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod admission;
 pub mod build;
 pub mod cache;
 pub mod disaggregatedset;
+pub mod gang;
 mod gate;
 pub mod group;
 pub mod guard;

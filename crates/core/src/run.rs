@@ -61,6 +61,8 @@ pub enum Request {
         target: Target,
         /// The UID.
         uid: Uid,
+        /// The version, where it matters.
+        resource_version: Option<Arc<str>>,
         /// Propagation.
         propagation: Propagation,
     },
@@ -148,6 +150,8 @@ pub struct Outcome {
     pub answers: Vec<Option<Value>>,
     /// The first failure.
     pub failure: Option<Failure>,
+    /// Position of the step that failed first.
+    pub failed_at: Option<usize>,
     /// A write was refused because the cache was behind; plan again from a newer one.
     pub conflict: bool,
     /// The pass ended early: no status is written.
@@ -314,7 +318,15 @@ impl Run {
 
     fn failed(&mut self, step: &Step, failure: Failure) {
         match (&step.intent, failure.class) {
-            (Intent::Delete { target, uid, .. }, Class::Gone | Class::Conflict) => {
+            (
+                Intent::Delete {
+                    target,
+                    uid,
+                    resource_version,
+                    ..
+                },
+                class @ (Class::Gone | Class::Conflict),
+            ) if class == Class::Gone || resource_version.is_none() => {
                 // Already done; the cache will show it.
                 let written = Written {
                     target: target.clone(),
@@ -404,6 +416,7 @@ impl Run {
                 None => failure.message,
             };
             self.outcome.failure = Some(Failure { message, ..failure });
+            self.outcome.failed_at = Some(self.position);
         }
         match step.if_failed {
             IfFailed::Stop => self.stop(),
@@ -473,12 +486,18 @@ fn exists(message: String) -> Failure {
 }
 
 fn refused_version(intent: &Intent) -> Option<Written> {
-    let Intent::Patch {
+    let (Intent::Patch {
         target,
         uid,
         resource_version: Some(version),
         ..
-    } = intent
+    }
+    | Intent::Delete {
+        target,
+        uid,
+        resource_version: Some(version),
+        ..
+    }) = intent
     else {
         return None;
     };
@@ -523,10 +542,12 @@ fn request(intent: &Intent) -> Request {
         Intent::Delete {
             target,
             uid,
+            resource_version,
             propagation,
         } => Request::Delete {
             target: target.clone(),
             uid: uid.clone(),
+            resource_version: resource_version.clone(),
             propagation: *propagation,
         },
     }

@@ -113,7 +113,8 @@ fn first_group(manifest: &Manifest) -> Vec<Value> {
     let key = set.key().clone();
     let mut cache = Cache::default();
     cache.apply_sets(Change::Applied(set));
-    let plan = leaderworkerset::plan(&leaderworkerset::observe(&key, &cache).unwrap()).plan;
+    let snapshot = leaderworkerset::observe(&key, &cache).unwrap();
+    let plan = leaderworkerset::plan(&snapshot, Timestamp::UNIX_EPOCH).plan;
     let revision = created(&plan, ObjectKind::ControllerRevision).unwrap();
     cache.apply_revisions(Change::Applied(
         of::<ControllerRevision>(with_identity(revision, "revision")).into(),

@@ -93,7 +93,9 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
         | Kind::PersistentVolumeClaim
         | Kind::Lease
         | Kind::DisaggregatedSet
-        | Kind::RoleScaler => {}
+        | Kind::RoleScaler
+        | Kind::Workload
+        | Kind::PodGroup => {}
     }
     store.create(by, key, body)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, scheduling::v1beta1 as scheduling};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lws_api::disaggregatedset::DisaggregatedSet;
 use lws_api::leaderworkerset::LeaderWorkerSet;
@@ -432,7 +432,7 @@ impl Memory {
         let snapshot = leaderworkerset::observe(key, &self.cache)?;
         let mut seen = snapshot.clone();
         self.bugs.blur_set(&mut seen);
-        let plan = leaderworkerset::plan(&seen);
+        let plan = leaderworkerset::plan(&seen, at);
         let all_ready = snapshot.leaders.iter().all(|leader| leader.ready);
         let steps = self.bugs.steps(&plan.plan.steps, all_ready, at);
         judge(Decision::Set(&snapshot, &steps));
@@ -536,7 +536,9 @@ fn is_selected(kind: Kind, object: &Value) -> bool {
         | Kind::Deployment
         | Kind::Pod
         | Kind::Service
-        | Kind::ControllerRevision => object["metadata"]["labels"].get(label::NAME).is_some(),
+        | Kind::ControllerRevision
+        | Kind::Workload
+        | Kind::PodGroup => object["metadata"]["labels"].get(label::NAME).is_some(),
         _ => true,
     }
 }
@@ -552,6 +554,8 @@ fn written(kind: Kind) -> Option<lws_core::intent::Kind> {
         Kind::Pod => Some(Core::Pod),
         Kind::DisaggregatedSet => Some(Core::DisaggregatedSet),
         Kind::RoleScaler => Some(Core::RoleScaler),
+        Kind::Workload => Some(Core::Workload),
+        Kind::PodGroup => Some(Core::PodGroup),
         Kind::Node | Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => None,
     }
 }
@@ -596,6 +600,12 @@ fn apply(cache: &mut Cache, kind: Kind, object: &Value, gone: bool) -> Wakes {
             typed::<DisaggregatedSetRoleScaler>(object).into(),
             gone,
         )),
+        Kind::Workload => {
+            cache.apply_workloads(change(typed::<scheduling::Workload>(object).into(), gone))
+        }
+        Kind::PodGroup => {
+            cache.apply_pod_groups(change(typed::<scheduling::PodGroup>(object).into(), gone))
+        }
         Kind::Node => cache.apply_nodes(change(node(object), gone)),
         Kind::Namespace | Kind::PersistentVolumeClaim | Kind::Lease => Wakes::default(),
     }
@@ -632,6 +642,16 @@ fn relist(cache: &mut Cache, kind: Kind, objects: &[std::sync::Arc<Value>]) -> W
         Kind::RoleScaler => cache.apply_scalers(Change::Relisted(
             all()
                 .map(|o| typed::<DisaggregatedSetRoleScaler>(o).into())
+                .collect(),
+        )),
+        Kind::Workload => cache.apply_workloads(Change::Relisted(
+            all()
+                .map(|o| typed::<scheduling::Workload>(o).into())
+                .collect(),
+        )),
+        Kind::PodGroup => cache.apply_pod_groups(Change::Relisted(
+            all()
+                .map(|o| typed::<scheduling::PodGroup>(o).into())
                 .collect(),
         )),
         Kind::Node => cache.apply_nodes(Change::Relisted(all().map(|o| node(o)).collect())),

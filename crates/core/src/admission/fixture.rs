@@ -12,7 +12,7 @@ pub(super) fn heads(findings: &Findings) -> Vec<String> {
 }
 
 /// Native gang scheduling, with all that it takes.
-pub(super) fn native() -> Environment {
+pub(crate) fn native() -> Environment {
     Environment {
         workload_aware_scheduling: true,
         scheduler_provider: Some(SchedulerProvider::Kubernetes),

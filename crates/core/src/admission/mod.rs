@@ -8,7 +8,7 @@ pub mod disaggregatedset;
 mod environment;
 mod findings;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod formats;
 mod json;
 pub mod lws;

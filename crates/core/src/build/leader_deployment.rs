@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::leader_template::{LeaderTemplate, additions, metadata};
 use super::{annotations_over, completed, group_size, without_nulls};
+use crate::gang::Membership;
 use crate::intent::Kind;
 use crate::model::Lws;
 use crate::ownership::leader_selector;
@@ -24,6 +25,8 @@ pub struct LeaderDeployment<'a> {
     pub replicas: u32,
     /// FAIL-94: leaders carry the hint that groups end in parallel.
     pub parallel_hint: bool,
+    /// PT-9: the gang that the leaders belong to.
+    pub membership: Option<&'a Membership>,
 }
 
 /// The full configuration, for a create and for an apply alike.
@@ -33,11 +36,13 @@ pub fn leader_deployment(deployment: &LeaderDeployment<'_>) -> Value {
         revision_key,
         replicas,
         parallel_hint,
+        membership,
     } = *deployment;
     let template = template(&LeaderTemplate {
         lws,
         revision_key,
         parallel_hint,
+        membership,
     });
     json!({
         "apiVersion": Kind::Deployment.api_version(),
@@ -125,6 +130,7 @@ mod tests {
             revision_key: "key",
             replicas: 2,
             parallel_hint: false,
+            membership: None,
         });
         built.sort_all_objects();
         built

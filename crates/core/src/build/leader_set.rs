@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::claims::add_claims;
 use super::leader_template::{LeaderTemplate, additions, metadata};
 use super::{annotations_over, completed};
+use crate::gang::Membership;
 use crate::intent::Kind;
 use crate::model::Lws;
 use crate::ownership::leader_selector;
@@ -27,6 +28,8 @@ pub struct LeaderSet<'a> {
     pub max_unavailable: u32,
     /// FAIL-94: leaders carry the hint that groups end in parallel.
     pub parallel_hint: bool,
+    /// PT-9: the gang that the leaders belong to.
+    pub membership: Option<&'a Membership>,
 }
 
 /// The full configuration, for a create and for an apply alike.
@@ -39,6 +42,7 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         partition,
         max_unavailable,
         parallel_hint,
+        membership,
     } = *set;
     let key = lws.key();
     let annotations = annotations_over(
@@ -49,6 +53,7 @@ pub fn leader_set(set: &LeaderSet<'_>) -> Value {
         lws,
         revision_key,
         parallel_hint,
+        membership,
     });
     let mut spec = Map::from_iter([
         ("serviceName".to_owned(), json!(&*key.name)),

@@ -5,9 +5,10 @@ use lws_api::names::{annotation, label, role};
 use serde_json::{Map, Value, json};
 
 use super::{
-    exclusive_topology, group_size, labels_over, members, name_label, owner_reference,
-    subgroup_annotations,
+    exclusive_topology, gang_annotations, group_size, labels_over, members, name_label,
+    owner_reference, subgroup_annotations,
 };
+use crate::gang::Membership;
 use crate::intent::Kind;
 use crate::model::Lws;
 
@@ -20,6 +21,8 @@ pub struct LeaderTemplate<'a> {
     pub revision_key: &'a str,
     /// FAIL-94: leaders carry the hint that groups end in parallel.
     pub parallel_hint: bool,
+    /// PT-9: the gang that the leaders belong to.
+    pub membership: Option<&'a Membership>,
 }
 
 /// Metadata of the workload that runs the leaders.
@@ -48,6 +51,7 @@ pub(super) fn additions(template: &LeaderTemplate<'_>) -> Value {
         lws,
         revision_key,
         parallel_hint,
+        membership,
     } = *template;
     let spec = &lws.spec;
     let labels = json!({label::NAME: &*lws.key().name, label::WORKER_INDEX: "0", label::REVISION: revision_key});
@@ -68,5 +72,6 @@ pub(super) fn additions(template: &LeaderTemplate<'_>) -> Value {
     if parallel_hint {
         annotations.push((annotation::POD_TERMINATION_POLICY, "Parallel".to_owned()));
     }
+    annotations.extend(membership.into_iter().flat_map(gang_annotations));
     json!({"metadata": {"labels": labels, "annotations": members(annotations)}})
 }

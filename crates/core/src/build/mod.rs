@@ -6,6 +6,7 @@
 pub mod affinity;
 pub mod child_set;
 pub mod claims;
+pub mod gang;
 pub mod leader_deployment;
 pub mod leader_set;
 pub mod leader_template;
@@ -19,6 +20,7 @@ use lws_api::names::{annotation, label};
 use lws_api::template::PodTemplate;
 use serde_json::{Map, Value, json};
 
+use crate::gang::Membership;
 use crate::intent::Kind;
 use crate::model::{Lws, Meta};
 
@@ -116,6 +118,18 @@ fn subgroup_annotations(
         )
         .chain(not_empty(annotation::SUBGROUP_EXCLUSIVE_TOPOLOGY, topology))
         .collect()
+}
+
+/// NAT-28: what pods need to know of their gang.
+fn gang_annotations(membership: &Membership) -> [(&'static str, String); 2] {
+    let Membership { level, workload } = membership;
+    [
+        (
+            annotation::WORKLOAD_AWARE_SCHEDULING,
+            level.as_str().to_owned(),
+        ),
+        (annotation::WORKLOAD_NAME, workload.clone()),
+    ]
 }
 
 fn not_empty(key: &'static str, value: &str) -> Option<(&'static str, String)> {

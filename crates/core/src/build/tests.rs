@@ -68,6 +68,7 @@ fn built_leader_set(lws: &Lws, parallel_hint: bool) -> Value {
         partition: 1,
         max_unavailable: 2,
         parallel_hint,
+        membership: None,
     })
 }
 
@@ -77,6 +78,7 @@ fn built_worker_set(lws: &Lws, leader: &Pod, topology: Option<(&str, &str)>) -> 
         spec: &lws.spec,
         leader,
         topology,
+        membership: None,
     })
 }
 
@@ -228,6 +230,7 @@ fn ord_90_old_revision_gives_size_and_template() {
         spec: &old.spec,
         leader: &leader(),
         topology: None,
+        membership: None,
     });
     assert_eq!(built["spec"]["replicas"], 4);
     assert_eq!(

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::claims::add_claims;
 use super::{
-    annotations_over, completed, exclusive_topology, group_size, labels_over, members, name_label,
-    owner_reference, subgroup_annotations,
+    annotations_over, completed, exclusive_topology, gang_annotations, group_size, labels_over,
+    members, name_label, owner_reference, subgroup_annotations,
 };
+use crate::gang::Membership;
 use crate::intent::Kind;
 use crate::model::{Lws, Pod};
 
@@ -23,6 +24,8 @@ pub struct GroupTemplate<'a> {
     pub leader: &'a Pod,
     /// EX-6: node label and value that the workers must share with the leader.
     pub topology: Option<(&'a str, &'a str)>,
+    /// PT-16: the gang that the workers belong to.
+    pub membership: Option<&'a Membership>,
 }
 
 /// ORD-4: name of the worker set of a leader.
@@ -41,6 +44,7 @@ pub fn worker_set(group: &GroupTemplate<'_>) -> Value {
         spec: as_of_revision,
         leader,
         topology: _,
+        membership: _,
     } = *group;
     let revision = leader.meta.label(label::REVISION);
     let selector = selector(group);
@@ -99,6 +103,7 @@ fn template(group: &GroupTemplate<'_>) -> Value {
         spec,
         leader,
         topology,
+        membership,
     } = *group;
     let mut labels = selector(group);
     json_patch::merge(
@@ -126,6 +131,7 @@ fn template(group: &GroupTemplate<'_>) -> Value {
     if leader.is_hash() {
         annotations.push((annotation::GROUP_IDENTITY, "Hash".to_owned()));
     }
+    annotations.extend(membership.into_iter().flat_map(gang_annotations));
     if leader.requests_tpus {
         annotations.push((annotation::LEADER_REQUESTS_TPUS, "true".to_owned()));
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use lws_api::names::label;
 
 use crate::model::{
-    Deployment, Ds, Lws, Meta, Node, ObjectKey, Pod, ReplicaSet, Revision, RoleScaler, Service,
-    StatefulSet,
+    Deployment, Ds, Lws, Meta, Node, ObjectKey, Pod, PodGroup, ReplicaSet, Revision, RoleScaler,
+    Service, StatefulSet, Workload,
 };
 
 /// What a watch of one kind reported.
@@ -85,6 +85,18 @@ impl Object for Ds {
 }
 
 impl Object for RoleScaler {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for Workload {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Object for PodGroup {
     fn meta(&self) -> &Meta {
         &self.meta
     }

@@ -5,6 +5,7 @@
 //! that a plan depends on what is there and on nothing else.
 
 mod change;
+mod gangs;
 mod index;
 mod lost;
 mod pods;
@@ -27,6 +28,7 @@ pub use self::pods::{Group, TOMBSTONE_LIFE, Tombstone};
 pub use self::wakes::Wakes;
 
 use self::change::{Move, Object, Objects, moves};
+use self::gangs::Gangs;
 use self::index::{Edit, Index};
 use self::lost::LostSets;
 use self::pods::Pods;
@@ -73,6 +75,7 @@ pub struct Cache {
     scalers_of: Index<ObjectKey>,
     pods: Pods,
     lost: LostSets,
+    gangs: Gangs,
     applied: BTreeMap<Uid, Applied>,
     left_alone: BTreeMap<Uid, Vec<Arc<str>>>,
     reported: BTreeMap<Uid, Timestamp>,
@@ -292,6 +295,8 @@ impl Cache {
             Kind::Pod => meta_in(&self.pods.objects, &target.key),
             Kind::DisaggregatedSet => meta_in(&self.disaggregated_sets, &target.key),
             Kind::RoleScaler => meta_in(&self.scalers, &target.key),
+            Kind::Workload => self.workload(&target.key).map(|workload| &workload.meta),
+            Kind::PodGroup => self.pod_group(&target.key).map(|group| &group.meta),
         }
     }
 }
@@ -427,6 +432,7 @@ impl Cache {
         for step in moves(&self.pods.objects, change) {
             let set_owner = step.old.as_ref().and_then(|pod| self.set_owner(pod));
             self.pods.apply(&step, set_owner);
+            self.gangs.note_member(&step);
             if let (Some(old), None) = (&step.old, &step.new) {
                 self.lost.forget(&old.meta.uid);
             }

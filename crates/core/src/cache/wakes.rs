@@ -12,7 +12,8 @@ use super::Cache;
 use super::change::{Move, Object};
 use super::pods::{group_of, is_gated};
 use crate::model::{
-    Deployment, Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Service, StatefulSet,
+    Deployment, Ds, Lws, Meta, Node, ObjectKey, Owner, Pod, PodGroup, ReplicaSet, Service,
+    StatefulSet, Workload,
 };
 
 /// Work items to plan again.
@@ -223,6 +224,32 @@ impl Cache {
         }
     }
 
+    /// E.3: the set that controls it, and its groups, whose PodGroups are made from it.
+    pub(super) fn wake_by_workload(&self, step: &Move<Workload>, wakes: &mut Wakes) {
+        for version in step.versions() {
+            if let Some(set) = controlling_set(&version.meta) {
+                wakes.groups(self.pods.groups_of.at(&set));
+                wakes.sets.insert(set);
+            }
+        }
+    }
+
+    /// E.3: the set, and the group that the PodGroup is of.
+    pub(super) fn wake_by_pod_group(&self, step: &Move<PodGroup>, wakes: &mut Wakes) {
+        for version in step.versions() {
+            let meta = &version.meta;
+            let sets = meta.set_key().into_iter().chain(controlling_set(meta));
+            for set in sets {
+                let pods = self.pods_with_index(&set, meta.label(label::GROUP_INDEX));
+                let leaders = pods.filter(|pod| pod.is_leader());
+                wakes
+                    .groups
+                    .extend(leaders.map(|leader| leader.key().clone()));
+                wakes.sets.insert(set);
+            }
+        }
+    }
+
     /// ORD-19: the groups that wait for a label of their leader's node.
     pub(super) fn wake_by_node(&self, step: &Move<Node>, wakes: &mut Wakes) {
         let Some(new) = &step.new else {
@@ -274,6 +301,7 @@ struct SetView<'a> {
     ready: bool,
     gated: bool,
     terminating: bool,
+    scheduling_group: &'a str,
 }
 
 fn set_view(pod: &Pod) -> Option<SetView<'_>> {
@@ -287,6 +315,7 @@ fn set_view(pod: &Pod) -> Option<SetView<'_>> {
         ready: pod.is_running_and_ready(),
         gated: pod.is_gated(),
         terminating: pod.meta.is_terminating(),
+        scheduling_group: &pod.scheduling_group,
     })
 }
 
@@ -297,9 +326,12 @@ fn linked<'a, T>(old: Option<&T>, new: Option<&'a T>, meta: impl Fn(&T) -> &Meta
 
 /// ORD-12, NAT-52: the end of a pod in a native gang concerns its set. Only admission for that scheduler writes the annotation.
 fn is_in_gang(pod: &Pod) -> bool {
-    !pod.meta
-        .annotation(annotation::WORKLOAD_AWARE_SCHEDULING)
-        .is_empty()
+    let is_named = !pod.scheduling_group.is_empty();
+    is_named
+        || !pod
+            .meta
+            .annotation(annotation::WORKLOAD_AWARE_SCHEDULING)
+            .is_empty()
 }
 
 fn controlling_set(meta: &Meta) -> Option<ObjectKey> {

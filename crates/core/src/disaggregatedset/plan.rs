@@ -266,6 +266,7 @@ impl<'a> Pass<'a> {
         let intent = Intent::Delete {
             target: target_of(Kind::RoleScaler, &scaler.meta),
             uid: scaler.meta.uid.clone(),
+            resource_version: None,
             propagation: Propagation::Background,
         };
         let notice = events::scaler_deleted(self.set(), &scaler.key().name, &leaf);
@@ -322,6 +323,7 @@ fn delete(child: &Child, why: Why, notice: Notice) -> Step {
     let intent = Intent::Delete {
         target: target_of(Kind::LeaderWorkerSet, &child.lws.meta),
         uid: child.lws.meta.uid.clone(),
+        resource_version: None,
         propagation: Propagation::Foreground,
     };
     Step::new(why, intent).then(notice)

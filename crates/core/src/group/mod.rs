@@ -15,6 +15,7 @@ mod placement;
 mod plan;
 mod readiness;
 mod restart;
+mod scheduling;
 mod service;
 mod steps;
 mod workers;

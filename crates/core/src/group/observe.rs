@@ -8,6 +8,7 @@ use lws_api::names::label;
 
 use crate::build::worker_set::worker_set_name;
 use crate::cache::{Cache, Lost, Tombstone};
+use crate::gang::View;
 use crate::leaderworkerset::revision::by_key;
 use crate::model::{
     Deployment, Lws, Meta, Node, ObjectKey, Owner, Pod, ReplicaSet, Revision, Service, StatefulSet,
@@ -49,6 +50,8 @@ pub struct GroupSnapshot {
     pub service: Option<Arc<Service>>,
     /// The Node that the leader is bound to.
     pub node: Option<Arc<Node>>,
+    /// Who schedules the group, and what tells it of the gang.
+    pub gangs: View,
 }
 
 /// The group whose leader pod has this name, as long as there is a pod or a tombstone of it.
@@ -98,6 +101,10 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
             .and_then(|leader| cache.service(&key.sibling(&leader.subdomain)))
             .cloned(),
         node: leader.and_then(|leader| cache.node(&leader.node)).cloned(),
+        gangs: lws
+            .zip(leader)
+            .map(|(lws, leader)| View::observe(lws, leader, cache))
+            .unwrap_or_default(),
         leader: leader.cloned(),
         workers,
         tombstones,

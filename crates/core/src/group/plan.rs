@@ -13,7 +13,7 @@ use lws_api::names::{annotation, label};
 use super::budget::{self, Retained};
 use super::failure::{self, Search};
 use super::observe::GroupSnapshot;
-use super::{Group, error, gate, readiness, restart, service, steps, wake, workers};
+use super::{Group, error, gate, readiness, restart, scheduling, service, steps, wake, workers};
 use crate::intent::{Plan, PlanError, Step, Why};
 use crate::leaderworkerset::revision::{RestoreError, restore};
 use crate::model::{Lws, Pod, Uid};
@@ -156,7 +156,7 @@ fn run(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> Vec<Uid> {
 fn construct(group: &Group<'_>, now: Timestamp, plan: &mut Plan) -> ControlFlow<()> {
     workers::leader_is_no_worker(group, plan)?;
     service::ensure(group, plan)?;
-    workers::scheduler_is_there(group, plan)?;
+    scheduling::ensure(group, plan)?;
     gate::lift(group, plan)?;
     let built = workers::ensure(group, now, plan);
     readiness::sync(group, now, plan);

@@ -22,6 +22,7 @@ fn delete(kind: Kind, meta: &Meta, why: Why) -> Step {
         Intent::Delete {
             target: target(kind, meta),
             uid: meta.uid.clone(),
+            resource_version: None,
             propagation: Propagation::Foreground,
         },
     )

@@ -10,7 +10,7 @@ use lws_api::leaderworkerset::StartupPolicy;
 use lws_api::names::annotation;
 
 use super::names::{Names, names};
-use super::{Group, error, foreign, placement, wake};
+use super::{Group, error, foreign, placement, scheduling, wake};
 use crate::build::worker_set::{GroupTemplate, worker_set, worker_set_name};
 use crate::intent::{Accept, Intent, Kind, Plan, PlanError, Step, Target, Why};
 use crate::model::{ObjectKey, Pod, StatefulSet};
@@ -36,17 +36,6 @@ pub(super) fn leader_is_no_worker(group: &Group<'_>, plan: &mut Plan) -> Control
         group.leader.key(),
         annotation::LEADER_NAME
     )));
-    ControlFlow::Break(())
-}
-
-/// ORD-80 step 13: a set that asks for gang scheduling must not silently run ungrouped (NAT-30).
-pub(super) fn scheduler_is_there(group: &Group<'_>, plan: &mut Plan) -> ControlFlow<()> {
-    if group.lws.spec.scheduling.is_none() {
-        return ControlFlow::Continue(());
-    }
-    plan.errors.push(error(
-        "spec.scheduling is set, but no scheduler provider is configured".to_owned(),
-    ));
     ControlFlow::Break(())
 }
 
@@ -111,7 +100,7 @@ fn waits_for_leader(group: &Group<'_>) -> bool {
 /// ORD-80 step 21: a StatefulSet stands under the name.
 fn meet(group: &Group<'_>, set: &StatefulSet, plan: &mut Plan) -> ControlFlow<()> {
     match judge(&set.meta, &group.controller()) {
-        Ownership::Ours => {}
+        Ownership::Ours => scheduling::mend_split(group, set, plan),
         Ownership::Leftover => wake(plan, SOON),
         Ownership::Foreign => refuse(group, foreign_set(group), plan),
     }
@@ -131,11 +120,13 @@ fn create(group: &Group<'_>, topology: Option<(&str, &str)>) -> Step {
         lws,
         spec,
     } = group;
+    let membership = scheduling::membership(group);
     let template = GroupTemplate {
         lws,
         spec,
         leader,
         topology,
+        membership: membership.as_ref(),
     };
     let intent = Intent::Create {
         target: Target {

@@ -1,8 +1,7 @@
 //! The controller of LeaderWorkerSets (reconcile-ordinal sections 3 to 7, 10 and 11; reconcile-hash).
 //!
 //! [`observe`] takes a set from the cache, [`plan`] says what to write, [`report`] what follows from how that went. What differs by identity is in
-//! `ordinal` with `rollout` and `groups`, and in `hash`. Sets with gang scheduling are refused with an event: admission lets none through as long as
-//! they are not served.
+//! `ordinal` with `rollout` and `groups`, and in `hash`; what a gang scheduler needs before there are leaders is in `scheduling`.
 
 mod events;
 mod groups;
@@ -16,12 +15,14 @@ pub mod rehearsal;
 mod report;
 pub mod revision;
 pub mod rollout;
+mod scheduling;
 mod status;
 mod workload;
 
 pub use observe::{Snapshot, observe};
 pub use plan::{SetPlan, plan};
 pub use report::{Report, report};
+pub(crate) use workload::controller;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

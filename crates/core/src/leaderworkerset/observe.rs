@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::scheduling::Gangs;
 use crate::cache::{Applied, Cache};
 use crate::model::{Deployment, Lws, ObjectKey, Pod, Revision, Service, StatefulSet, Uid};
 
@@ -35,6 +36,8 @@ pub struct Snapshot {
     pub applied: Option<Applied>,
     /// When its status was written last from here.
     pub reported: Option<Timestamp>,
+    /// Who schedules, and the objects that tell it of gangs; only looked for when `spec.scheduling` is set.
+    pub gangs: Gangs,
 }
 
 /// Takes the set `key` from the cache; `None` if it is gone.
@@ -70,6 +73,7 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<Snapshot> {
         revisions: cache.revisions_of(key).cloned().collect(),
         applied: cache.applied(&lws.meta.uid).cloned(),
         reported: cache.reported(&lws.meta.uid),
+        gangs: Gangs::observe(&lws, cache),
         lws,
     })
 }

@@ -1,5 +1,6 @@
 //! The pass over a set with Ordinal identity, whose leaders a StatefulSet runs (ORD-20).
 
+use jiff::Timestamp;
 use lws_api::leaderworkerset::SubdomainPolicy;
 use lws_api::names::annotation;
 
@@ -7,10 +8,12 @@ use super::events;
 use super::groups::{self, Group};
 use super::observe::Snapshot;
 use super::pass::{Pass, write_counts};
-use super::plan::{self, Basis, Obstacle, SetPlan};
+use super::plan::{self, Basis, Obstacle, SetPlan, Written};
 use super::rollout::{self, Budget, Parameters};
+use super::scheduling::Clearance;
 use super::workload::{Found, Workload};
 use crate::build::leader_set::{LeaderSet, leader_set};
+use crate::gang::Membership;
 use crate::intent::{IfFailed, Kind, Why};
 use crate::model::StatefulSet;
 use crate::notice::Notice;
@@ -27,13 +30,13 @@ pub(super) struct Counted {
 }
 
 /// ORD-20 steps 4 to 13.
-pub(super) fn plan(snapshot: &Snapshot) -> Result<SetPlan, Obstacle> {
+pub(super) fn plan(snapshot: &Snapshot, now: Timestamp) -> Result<SetPlan, Obstacle> {
     let set = snapshot.leader_set.as_deref();
     let found = Found::judge(&snapshot.lws, set.map(Workload::from)).ok_or(Obstacle::Leftover)?;
     let budget = Budget::of(&snapshot.lws.spec)?;
     let set = set.filter(|_| found.ours().is_some());
     let pass = Pass::new(snapshot, Kind::StatefulSet, found);
-    Ok(Ordinal::new(pass, set, budget).plan())
+    Ok(Ordinal::new(pass, set, budget).plan(now))
 }
 
 struct Ordinal<'a> {
@@ -62,20 +65,18 @@ impl<'a> Ordinal<'a> {
         }
     }
 
-    fn plan(mut self) -> SetPlan {
+    fn plan(mut self, now: Timestamp) -> SetPlan {
         self.pass
             .plan
             .remarks
             .extend(groups::misfits(self.pass.snapshot));
         self.pass.create_revision();
         let set_step = self.forget_counts();
-        let desired = leader_set(&self.desired());
-        let told = self.told();
-        let workload = self.pass.write_workload(desired, told);
-        match self.pass.lws.spec.subdomain_policy() {
-            SubdomainPolicy::Shared => self.pass.ensure_service(),
-            SubdomainPolicy::UniquePerReplica => {}
-        }
+        let (clearance, prepared) = self.pass.prepare_gangs(now);
+        let workload = match clearance {
+            Clearance::Given(membership) => Some(self.write_leaders(membership.as_ref())),
+            Clearance::Refused => None,
+        };
         let counted = Counted {
             groups: self.groups,
             budget: self.budget,
@@ -87,11 +88,21 @@ impl<'a> Ordinal<'a> {
             counted: plan::Counted::Ordinal(counted),
             set_step,
             workload,
+            prepared,
         };
-        SetPlan {
-            plan,
-            basis: Some(basis),
+        SetPlan::new(plan, basis)
+    }
+
+    /// ORD-20 steps 11 to 13.
+    fn write_leaders(&mut self, membership: Option<&Membership>) -> Written {
+        let desired = leader_set(&self.desired(membership));
+        let told = self.told();
+        let workload = self.pass.write_workload(desired, told);
+        match self.pass.lws.spec.subdomain_policy() {
+            SubdomainPolicy::Shared => self.pass.ensure_service(),
+            SubdomainPolicy::UniquePerReplica => {}
         }
+        workload
     }
 
     /// FAIL-76: restart counts of groups that are scaled away.
@@ -110,7 +121,7 @@ impl<'a> Ordinal<'a> {
         Some(self.pass.push(step.if_failed(IfFailed::Report)))
     }
 
-    fn desired(&self) -> LeaderSet<'_> {
+    fn desired<'s>(&'s self, membership: Option<&'s Membership>) -> LeaderSet<'s> {
         LeaderSet {
             lws: self.pass.lws,
             revision_key: &self.pass.revision.key,
@@ -119,6 +130,7 @@ impl<'a> Ordinal<'a> {
             partition: self.want.partition,
             max_unavailable: self.budget.replaced_at_once(),
             parallel_hint: self.pass.parallel_hint(),
+            membership,
         }
     }
 

@@ -222,6 +222,8 @@ fn template(lws: &Lws, kind: Kind, workload: &Workload<'_>) -> Value {
         lws,
         revision_key: workload.meta.label(label::REVISION),
         parallel_hint: workload.has_parallel_hint(),
+        // The annotations of gangs follow from the rest.
+        membership: None,
     };
     match kind {
         Kind::Deployment => build::leader_deployment::template(&leaders),

@@ -6,15 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lws_api::leaderworkerset::{GroupIdentity, PodTerminationPolicy};
 use lws_api::names::{label, role};
 
 use super::observe::Snapshot;
-use super::pass::FOREIGN_WAIT;
 use super::rollout::BudgetError;
-use super::{events, hash, ordinal};
+use super::scheduling::Prepared;
+use super::{hash, ordinal};
 use crate::intent::{IfFailed, Intent, Kind, Plan, PlanError, Propagation, Step, Target, Why};
-use crate::model::{Lws, StatefulSet};
+use crate::model::{StatefulSet, Uid};
 
 /// ORD-20 step 5, ORD-135: when something of a predecessor stands in the way.
 pub(super) const LEFTOVER_WAIT: Duration = Duration::from_secs(5);
@@ -26,6 +27,8 @@ pub struct SetPlan {
     pub plan: Plan,
     /// What `report` goes by; `None` if the pass ends without a status.
     pub(super) basis: Option<Basis>,
+    /// PodGroups of the set that nothing needs (NAT-44).
+    pub unneeded: Vec<Uid>,
 }
 
 /// What `report` goes by.
@@ -37,8 +40,10 @@ pub(super) struct Basis {
     pub counted: Counted,
     /// Position of the step that writes the set itself, after which its version is another one.
     pub set_step: Option<usize>,
-    /// The leader workload.
-    pub workload: Written,
+    /// The leader workload; `None` if it was not to be written.
+    pub workload: Option<Written>,
+    /// What a gang scheduler needs, if `spec.scheduling` is set.
+    pub prepared: Option<Prepared>,
 }
 
 /// What the status counts, by identity.
@@ -57,14 +62,28 @@ pub(super) struct Written {
     pub desired_hash: u64,
 }
 
+impl SetPlan {
+    pub(super) fn new(plan: Plan, basis: Basis) -> Self {
+        let prepared = basis.prepared.as_ref();
+        Self {
+            plan,
+            unneeded: prepared.map_or_else(Vec::new, |prepared| prepared.unneeded.clone()),
+            basis: Some(basis),
+        }
+    }
+}
+
 impl From<Plan> for SetPlan {
     fn from(plan: Plan) -> Self {
-        Self { plan, basis: None }
+        Self {
+            plan,
+            ..Self::default()
+        }
     }
 }
 
 /// ORD-20 steps 2 to 13, HASH-12 steps 1 to 6.
-pub fn plan(snapshot: &Snapshot) -> SetPlan {
+pub fn plan(snapshot: &Snapshot, now: Timestamp) -> SetPlan {
     let lws = &*snapshot.lws;
     if lws.meta.is_terminating() {
         return Plan {
@@ -73,12 +92,9 @@ pub fn plan(snapshot: &Snapshot) -> SetPlan {
         }
         .into();
     }
-    if let Some(what) = not_served(lws) {
-        return refuse(lws, what).into();
-    }
     let planned = match lws.spec.group_identity() {
-        GroupIdentity::Ordinal => ordinal::plan(snapshot),
-        GroupIdentity::Hash => hash::plan(snapshot),
+        GroupIdentity::Ordinal => ordinal::plan(snapshot, now),
+        GroupIdentity::Hash => hash::plan(snapshot, now),
     };
     planned.unwrap_or_else(|obstacle| match obstacle {
         Obstacle::Leftover => Plan {
@@ -146,34 +162,8 @@ fn end(set: &StatefulSet) -> Step {
     let intent = Intent::Delete {
         target,
         uid: set.meta.uid.clone(),
+        resource_version: None,
         propagation: Propagation::Foreground,
     };
     Step::new(Why::ParallelTermination, intent).if_failed(IfFailed::Continue)
-}
-
-/// Sets that only a bypassed webhook lets through. Running them without their scheduler would be wrong, so nothing is written.
-fn not_served(lws: &Lws) -> Option<&'static str> {
-    lws.spec
-        .scheduling
-        .as_ref()
-        .map(|_| "spec.scheduling needs a scheduler provider, and none is configured")
-}
-
-fn refuse(lws: &Lws, what: &str) -> Plan {
-    Plan {
-        notices: vec![events::leaders_not_created(lws, leaders(lws)).because(what)],
-        errors: vec![PlanError {
-            message: what.to_owned(),
-            retry_after: Some(FOREIGN_WAIT),
-        }],
-        ..Plan::default()
-    }
-}
-
-/// Kind of the leader workload.
-fn leaders(lws: &Lws) -> Kind {
-    match lws.spec.group_identity() {
-        GroupIdentity::Ordinal => Kind::StatefulSet,
-        GroupIdentity::Hash => Kind::Deployment,
-    }
 }

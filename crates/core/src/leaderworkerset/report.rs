@@ -19,6 +19,7 @@ use super::{events, hash, status};
 use crate::cache::Applied;
 use crate::intent::{Intent, Kind, Propagation, Step, Subresource, Target, Why};
 use crate::model::{Deployment, Revision, StatefulSet};
+use crate::notice::Notice;
 use crate::restart_counts::RestartCounts;
 use crate::run::Outcome;
 
@@ -45,8 +46,8 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
     };
     let answer = basis
         .workload
-        .step
-        .and_then(|step| outcome.answers.get(step)?.as_ref());
+        .as_ref()
+        .and_then(|workload| outcome.answers.get(workload.step?)?.as_ref());
     let is_clean = plan.plan.errors.is_empty() && outcome.is_complete();
     let state = match &basis.counted {
         Counted::Ordinal(counted) => {
@@ -55,12 +56,15 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
         }
         Counted::Hash(counted) => hash::state(snapshot, counted, answer.and_then(deployment)),
     };
-    let decided = status::decide(&snapshot.lws, &state, is_clean, now);
+    let mut decided = status::decide(&snapshot.lws, &state, is_clean, now);
+    let conditions = &mut decided.status.conditions;
+    let prepared = basis.prepared.as_ref();
+    let fault = prepared.and_then(|of| of.tell(&snapshot.lws, outcome, conditions, now));
     let is_update_done = is_clean && state.is_update_done;
     let wake_after = hold(snapshot, &decided.status, now);
     let mut steps = Vec::new();
     if wake_after.is_none() {
-        steps.extend(write_status(snapshot, basis, outcome, decided));
+        steps.extend(write_status(snapshot, basis, outcome, decided, fault));
     }
     let reported = (!steps.is_empty()).then_some(now);
     if is_update_done {
@@ -104,6 +108,7 @@ fn write_status(
     basis: &Basis,
     outcome: &Outcome,
     decided: status::Decided,
+    fault: Option<Notice>,
 ) -> Option<Step> {
     let lws = &*snapshot.lws;
     if decided.status == lws.status {
@@ -131,6 +136,7 @@ fn write_status(
             .event
             .map(|(reason, text)| events::conditions_changed(lws, reason, text)),
     );
+    step.on_success.extend(fault);
     Some(step)
 }
 
@@ -172,6 +178,7 @@ fn obsolete_revisions(snapshot: &Snapshot, basis: &Basis) -> impl Iterator<Item 
             let intent = Intent::Delete {
                 target,
                 uid: revision.meta.uid.clone(),
+                resource_version: None,
                 propagation: Propagation::Background,
             };
             Step::new(Why::RevisionObsolete, intent)
@@ -198,10 +205,8 @@ fn replicas(leader_set: &Value) -> i32 {
 
 /// Whether the answer is that to a write of this pass. A create that found the object there tells no success, and what it found may differ.
 fn was_written(plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> bool {
-    let step = basis
-        .workload
-        .step
-        .and_then(|step| plan.plan.steps.get(step));
+    let workload = basis.workload.as_ref();
+    let step = workload.and_then(|workload| plan.plan.steps.get(workload.step?));
     step.is_some_and(|step| {
         step.on_success
             .iter()
@@ -210,7 +215,7 @@ fn was_written(plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> bool {
 }
 
 fn applied(answer: &Value, basis: &Basis) -> Option<Applied> {
-    let hash = basis.workload.desired_hash;
+    let hash = basis.workload.as_ref()?.desired_hash;
     match basis.counted {
         Counted::Ordinal(_) => stateful_set(answer).map(|set| Workload::from(&set).applied(hash)),
         Counted::Hash(_) => {

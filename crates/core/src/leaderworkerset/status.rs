@@ -171,7 +171,7 @@ fn set(conditions: &mut Vec<Condition>, wanted: Wanted, generation: i64, now: Ti
     if wanted.is_true {
         exclude(conditions, wanted.kind, generation, now);
     }
-    let mut new = Condition {
+    let new = Condition {
         type_: wanted.kind.to_owned(),
         status: if wanted.is_true { "True" } else { "False" }.to_owned(),
         reason: wanted.reason.to_owned(),
@@ -179,9 +179,14 @@ fn set(conditions: &mut Vec<Condition>, wanted: Wanted, generation: i64, now: Ti
         observed_generation: Some(generation),
         last_transition_time: Time(now),
     };
+    put(conditions, new)
+}
+
+/// Puts a condition in the place of the one of its type, whose time it keeps if the status stays; tells whether that changed anything.
+pub(super) fn put(conditions: &mut Vec<Condition>, mut new: Condition) -> bool {
     let Some(old) = conditions
         .iter_mut()
-        .find(|condition| condition.type_ == wanted.kind)
+        .find(|condition| condition.type_ == new.type_)
     else {
         conditions.push(new);
         return true;

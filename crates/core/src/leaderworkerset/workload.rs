@@ -131,7 +131,7 @@ impl<'a> Found<'a> {
 }
 
 /// The controller that objects of this set have.
-pub(super) fn controller(lws: &Lws) -> Expected {
+pub(crate) fn controller(lws: &Lws) -> Expected {
     Expected {
         kind: Kind::LeaderWorkerSet.name(),
         name: lws.key().name.to_string(),

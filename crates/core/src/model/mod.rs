@@ -2,6 +2,7 @@
 
 mod deployment;
 mod disaggregated;
+mod gang;
 mod meta;
 mod node;
 mod pod;
@@ -13,6 +14,7 @@ mod stored;
 
 pub use deployment::{Deployment, DeploymentStatus, ReplicaSet};
 pub use disaggregated::{Ds, RoleScaler};
+pub use gang::{Claim, Disruption, PodGroup, Policy, StoredTemplate, Terms, Workload, WorkloadOf};
 pub use meta::{Meta, ObjectKey, Owner, Pairs, Uid};
 pub use node::Node;
 pub(crate) use pod::is_positive;

@@ -54,6 +54,8 @@ pub struct Pod {
     pub node: Box<str>,
     /// Names of `spec.schedulingGates`.
     pub gates: Box<[Box<str>]>,
+    /// `spec.schedulingGroup.podGroupName`, empty if absent.
+    pub scheduling_group: Box<str>,
     /// A container asks for TPUs (TPU-1).
     pub requests_tpus: bool,
     /// Phase.
@@ -133,6 +135,11 @@ impl From<core::Pod> for Pod {
                 .flatten()
                 .map(|gate| gate.name.into())
                 .collect(),
+            scheduling_group: spec
+                .scheduling_group
+                .and_then(|group| group.pod_group_name)
+                .unwrap_or_default()
+                .into(),
             phase: phase(status.phase.as_deref()),
             ready: condition("Ready").is_some(),
             containers_ready: condition("ContainersReady").is_some(),

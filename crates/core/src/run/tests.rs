@@ -46,6 +46,7 @@ fn delete() -> Step {
     let intent = Intent::Delete {
         target: target("x"),
         uid: "u".into(),
+        resource_version: None,
         propagation: Propagation::Foreground,
     };
     Step::new(Why::GroupFailed, intent).then(notice("deleted"))

@@ -22,7 +22,9 @@ pub fn fill(kind: Kind, object: &mut Value) {
         | Kind::PersistentVolumeClaim
         | Kind::Lease
         | Kind::DisaggregatedSet
-        | Kind::RoleScaler => {}
+        | Kind::RoleScaler
+        | Kind::Workload
+        | Kind::PodGroup => {}
     }
 }
 

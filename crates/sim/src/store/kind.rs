@@ -22,6 +22,10 @@ pub enum Kind {
     DisaggregatedSet,
     /// `disaggregatedset.x-k8s.io/v1`.
     RoleScaler,
+    /// `scheduling.k8s.io/v1beta1`.
+    Workload,
+    /// `scheduling.k8s.io/v1beta1`.
+    PodGroup,
     /// `v1`, cluster-scoped.
     Node,
     /// `v1`, cluster-scoped.
@@ -44,6 +48,8 @@ impl From<lws_core::intent::Kind> for Kind {
             Core::Pod => Self::Pod,
             Core::DisaggregatedSet => Self::DisaggregatedSet,
             Core::RoleScaler => Self::RoleScaler,
+            Core::Workload => Self::Workload,
+            Core::PodGroup => Self::PodGroup,
         }
     }
 }
@@ -89,6 +95,8 @@ impl Kind {
             Self::Pod => "Pod",
             Self::DisaggregatedSet => "DisaggregatedSet",
             Self::RoleScaler => "DisaggregatedSetRoleScaler",
+            Self::Workload => "Workload",
+            Self::PodGroup => "PodGroup",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",

@@ -398,7 +398,9 @@ fn begin(kind: Kind, object: &mut Value) {
         | Kind::Node
         | Kind::Namespace
         | Kind::PersistentVolumeClaim
-        | Kind::Lease => {}
+        | Kind::Lease
+        | Kind::Workload
+        | Kind::PodGroup => {}
     }
 }
 

@@ -30,7 +30,9 @@ pub fn check(kind: Kind, old: Option<&Value>, new: &Value) -> Result<(), Failure
         | Kind::Node
         | Kind::Namespace
         | Kind::PersistentVolumeClaim
-        | Kind::Lease => None,
+        | Kind::Lease
+        | Kind::Workload
+        | Kind::PodGroup => None,
     };
     let reason = reason.or_else(|| old.and_then(|old| new_finalizer(old, new)));
     match reason {

@@ -44,7 +44,7 @@ impl<'a> Subject<'a> {
         path.split('.').fold(spec, |field, name| field.member(name))
     }
 
-    pub(super) fn annotation(&self, key: &str) -> Json<'a> {
+    pub(in crate::admission) fn annotation(&self, key: &str) -> Json<'a> {
         self.metadata.at("annotations").at(key)
     }
 

@@ -5,20 +5,8 @@ use lws_api::names::{annotation, label};
 use super::Denial;
 use super::draft::{Draft, Role};
 use crate::admission::environment::{Environment, SchedulerProvider};
+use crate::gang::{INCARNATION_LENGTH, Level, Part, incarnation, pod_group_name};
 use crate::identity::{is_safe_text, safe_text};
-
-/// Longest name of a PodGroup.
-const MAX_NAME: usize = 253;
-/// Random characters that tell one incarnation of a group from the next (NAT-35).
-const INCARNATION_LENGTH: usize = 5;
-
-/// What one PodGroup covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Set,
-    Replica,
-    Role,
-}
 
 /// PA-5: names the pod's PodGroup in the way of the configured provider.
 pub(super) fn join(
@@ -31,24 +19,15 @@ pub(super) fn join(
         .filter(|mode| !mode.is_empty());
     match (environment.scheduler_provider, mode) {
         (Some(SchedulerProvider::Kubernetes), Some(mode)) => {
-            let mode = parse_mode(mode)?;
-            join_native(draft, mode, random);
+            let level =
+                Level::of_mode(mode).ok_or_else(|| Denial::SchedulingMode(mode.to_owned()))?;
+            join_native(draft, level, random);
         }
         (Some(SchedulerProvider::Volcano), _) => join_volcano(draft),
         (None, Some(_)) => return Err(Denial::NoSchedulerProvider(draft.name().to_owned())),
         (Some(SchedulerProvider::Kubernetes) | None, None) => {}
     }
     Ok(())
-}
-
-/// NAT-29: older releases wrote `true` for what is `replica` now.
-fn parse_mode(text: &str) -> Result<Mode, Denial> {
-    match text {
-        "lws" => Ok(Mode::Set),
-        "replica" | "true" => Ok(Mode::Replica),
-        "role" => Ok(Mode::Role),
-        other => Err(Denial::SchedulingMode(other.to_owned())),
-    }
 }
 
 /// VOL-1: one PodGroup per group and revision.
@@ -62,22 +41,22 @@ fn join_volcano(draft: &mut Draft<'_>) {
     draft.set_annotation(annotation::VOLCANO_GROUP_NAME, name);
 }
 
-fn join_native(draft: &mut Draft<'_>, mode: Mode, random: u128) {
-    let own_incarnation = draft.role() == Role::Leader && !draft.is_hash() && mode != Mode::Set;
+fn join_native(draft: &mut Draft<'_>, level: Level, random: u128) {
+    let own_incarnation = draft.role() == Role::Leader && !draft.is_hash() && level != Level::Set;
     if own_incarnation {
         start_incarnation(draft, random);
     }
+    let part = match (level, draft.role()) {
+        (Level::Set, _) => Part::Set,
+        (Level::Replica, _) => Part::Group,
+        (Level::Role, Role::Leader) => Part::Leader,
+        (Level::Role, Role::Worker) => Part::Workers,
+    };
     let (group, revision) = (
         text(draft, label::GROUP_INDEX),
         text(draft, label::REVISION),
     );
-    let suffix = match (mode, draft.role()) {
-        (Mode::Set, _) => "-lws".to_owned(),
-        (Mode::Replica, _) => format!("-{group}-{revision}"),
-        (Mode::Role, Role::Leader) => format!("-{group}-leader-{revision}"),
-        (Mode::Role, Role::Worker) => format!("-{group}-worker-{revision}"),
-    };
-    let name = pod_group_name(workload(draft), &suffix);
+    let name = pod_group_name(workload(draft), part, group, revision);
     draft.set_pod_group(name);
 }
 
@@ -85,8 +64,8 @@ fn join_native(draft: &mut Draft<'_>, mode: Mode, random: u128) {
 /// a PodGroup of its own, and waits at the gate until that one exists (GATE-2).
 fn start_incarnation(draft: &mut Draft<'_>, random: u128) {
     let name = workload(draft);
-    let (base, incarnation) = name.split_once('.').unwrap_or((name, ""));
-    if !is_safe_text(incarnation, INCARNATION_LENGTH) {
+    let (base, random_part) = incarnation(name);
+    if !is_safe_text(random_part, INCARNATION_LENGTH) {
         let name = format!("{base}.{}", safe_text(random, INCARNATION_LENGTH));
         draft.set_annotation(annotation::WORKLOAD_NAME, name);
     }
@@ -99,13 +78,6 @@ fn workload<'d>(draft: &'d Draft<'_>) -> &'d str {
         .annotation(annotation::WORKLOAD_NAME)
         .filter(|name| !name.is_empty());
     named.unwrap_or_else(|| text(draft, label::NAME))
-}
-
-/// D.2: the part before the suffix gives way when the name gets too long.
-fn pod_group_name(workload: &str, suffix: &str) -> String {
-    let room = MAX_NAME.saturating_sub(suffix.len());
-    let base: String = workload.chars().take(room).collect();
-    format!("{base}{suffix}")
 }
 
 fn text<'d>(draft: &'d Draft<'_>, key: &str) -> &'d str {

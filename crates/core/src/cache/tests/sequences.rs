@@ -57,6 +57,7 @@ impl Shape {
                 .then(|| owned(REPLACEMENT_GATE))
                 .into_iter()
                 .collect(),
+            scheduling_group: owned(""),
             node: owned(if has(4) { "n1" } else { "" }),
             ..k8s_openapi::api::core::v1::Pod::default().into()
         }

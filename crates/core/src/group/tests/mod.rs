@@ -5,5 +5,6 @@ mod decisions;
 mod hash;
 mod hostile;
 mod replacement;
+mod scheduling;
 mod timelines;
 mod world;

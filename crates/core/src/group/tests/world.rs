@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, scheduling::v1beta1 as scheduling};
 use lws_api::names::{annotation, label};
 use serde_json::{Value, json};
 
@@ -320,6 +320,16 @@ impl World {
             Kind::Pod => {
                 let pod: core::Pod = serde_json::from_value(object).expect("a pod");
                 self.cache.apply_pods(change(pod.into(), gone));
+            }
+            Kind::Workload => {
+                let workload: scheduling::Workload =
+                    serde_json::from_value(object).expect("a workload");
+                self.cache.apply_workloads(change(workload.into(), gone));
+            }
+            Kind::PodGroup => {
+                let group: scheduling::PodGroup =
+                    serde_json::from_value(object).expect("a pod group");
+                self.cache.apply_pod_groups(change(group.into(), gone));
             }
             Kind::DisaggregatedSet | Kind::RoleScaler => panic!("no group reads a {kind:?}"),
         }

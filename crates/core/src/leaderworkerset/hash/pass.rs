@@ -6,18 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use lws_api::leaderworkerset::SubdomainPolicy;
 use lws_api::names::{annotation, label};
 
 use super::counts::{hand_over, prune};
 use super::replacement::{Question, Verdict, decide};
 use crate::build::leader_deployment::{LeaderDeployment, leader_deployment};
+use crate::gang::Membership;
 use crate::gate;
 use crate::intent::{IfFailed, Kind, Why};
 use crate::leaderworkerset::observe::Snapshot;
 use crate::leaderworkerset::pass::{Pass, write_counts};
-use crate::leaderworkerset::plan::{self, Basis, Obstacle, SetPlan};
+use crate::leaderworkerset::plan::{self, Basis, Obstacle, SetPlan, Written};
 use crate::leaderworkerset::rollout::Budget;
+use crate::leaderworkerset::scheduling::Clearance;
 use crate::leaderworkerset::workload::{Found, Workload};
 use crate::model::Pod;
 
@@ -34,7 +37,10 @@ pub(in crate::leaderworkerset) struct Counted {
 }
 
 /// HASH-12 steps 1 to 6.
-pub(in crate::leaderworkerset) fn plan(snapshot: &Snapshot) -> Result<SetPlan, Obstacle> {
+pub(in crate::leaderworkerset) fn plan(
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Result<SetPlan, Obstacle> {
     let deployment = snapshot.deployment.as_deref().map(Workload::from);
     let found = Found::judge(&snapshot.lws, deployment).ok_or(Obstacle::Leftover)?;
     let budget = Budget::of(&snapshot.lws.spec)?;
@@ -42,7 +48,7 @@ pub(in crate::leaderworkerset) fn plan(snapshot: &Snapshot) -> Result<SetPlan, O
         pass: Pass::new(snapshot, Kind::Deployment, found),
         budget,
     };
-    Ok(hash.plan())
+    Ok(hash.plan(now))
 }
 
 struct Hash<'a> {
@@ -51,7 +57,7 @@ struct Hash<'a> {
 }
 
 impl<'a> Hash<'a> {
-    fn plan(mut self) -> SetPlan {
+    fn plan(mut self, now: Timestamp) -> SetPlan {
         let admitted = self.admitted();
         let set_step = self.write_counts(&admitted);
         for leader in &admitted {
@@ -59,17 +65,11 @@ impl<'a> Hash<'a> {
             self.pass.push(step.if_failed(IfFailed::Continue));
         }
         self.pass.create_revision();
-        let desired = leader_deployment(&LeaderDeployment {
-            lws: self.pass.lws,
-            revision_key: &self.pass.revision.key,
-            replicas: self.budget.desired_replicas,
-            parallel_hint: self.pass.parallel_hint(),
-        });
-        let workload = self.pass.write_workload(desired, Vec::new());
-        match self.pass.lws.spec.subdomain_policy() {
-            SubdomainPolicy::Shared => self.pass.ensure_service(),
-            SubdomainPolicy::UniquePerReplica => {}
-        }
+        let (clearance, prepared) = self.pass.prepare_gangs(now);
+        let workload = match clearance {
+            Clearance::Given(membership) => Some(self.write_leaders(membership.as_ref())),
+            Clearance::Refused => None,
+        };
         let counted = Counted {
             replicas: self.budget.desired_replicas,
             is_deployment_ours: self.pass.workload.ours().is_some(),
@@ -80,11 +80,26 @@ impl<'a> Hash<'a> {
             counted: plan::Counted::Hash(counted),
             set_step,
             workload,
+            prepared,
         };
-        SetPlan {
-            plan,
-            basis: Some(basis),
+        SetPlan::new(plan, basis)
+    }
+
+    /// HASH-12 steps 5 and 6.
+    fn write_leaders(&mut self, membership: Option<&Membership>) -> Written {
+        let desired = leader_deployment(&LeaderDeployment {
+            lws: self.pass.lws,
+            revision_key: &self.pass.revision.key,
+            replicas: self.budget.desired_replicas,
+            parallel_hint: self.pass.parallel_hint(),
+            membership,
+        });
+        let workload = self.pass.write_workload(desired, Vec::new());
+        match self.pass.lws.spec.subdomain_policy() {
+            SubdomainPolicy::Shared => self.pass.ensure_service(),
+            SubdomainPolicy::UniquePerReplica => {}
         }
+        workload
     }
 
     /// HASH-40, HASH-42: the leaders that may go; tells of those that wait for others to end.
@@ -139,7 +154,7 @@ impl<'a> Hash<'a> {
     }
 }
 
-/// The leader is made by our Deployment, and has its own Service if it needs one (GATE-4).
+/// The leader is made by our Deployment, and has its own Service and its PodGroups if it needs them (GATE-4).
 fn is_prepared(snapshot: &Snapshot, leader: &Pod) -> bool {
     let is_ours = leader
         .meta
@@ -147,5 +162,7 @@ fn is_prepared(snapshot: &Snapshot, leader: &Pod) -> bool {
         .as_ref()
         .is_some_and(|owner| snapshot.replica_sets.contains(&owner.uid));
     let needs_service = leader.meta.annotation(annotation::SUBDOMAIN_POLICY) == "UniquePerReplica";
-    is_ours && (!needs_service || snapshot.served.contains(&leader.meta.uid))
+    is_ours
+        && (!needs_service || snapshot.served.contains(&leader.meta.uid))
+        && snapshot.gangs.has_groups_of(leader, &snapshot.lws)
 }

@@ -43,6 +43,7 @@ pub(crate) fn bare(lws: Lws) -> Snapshot {
         revisions: Vec::new(),
         applied: None,
         reported: None,
+        gangs: Default::default(),
     }
 }
 
@@ -100,6 +101,7 @@ pub(crate) fn leader_set(
         partition,
         max_unavailable: 1,
         parallel_hint,
+        membership: None,
     };
     let mut object = as_stored(build::leader_set::leader_set(&set));
     object["status"] = json!({"replicas": replicas, "observedGeneration": 1});
@@ -275,7 +277,7 @@ pub(crate) fn pass(snapshot: &Snapshot) -> Pass {
 
 /// A pass in which the writes that `fails` names fail.
 pub(crate) fn pass_with(snapshot: &Snapshot, fails: impl Fn(&Request) -> Option<Failure>) -> Pass {
-    let plan = plan(snapshot);
+    let plan = plan(snapshot, NOW);
     let mut run = Run::new(plan.plan.steps.clone());
     while let Some(request) = run.next_request() {
         let answer = match fails(&request) {

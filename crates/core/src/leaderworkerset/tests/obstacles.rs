@@ -129,26 +129,6 @@ fn ord_58_unreadable_percentage_writes_nothing() {
 }
 
 #[test]
-fn sets_that_are_not_served_are_refused_with_an_event() {
-    let why = "spec.scheduling needs a scheduler provider, and none is configured";
-    for (identity, kind) in [("Ordinal", "statefulset"), ("Hash", "deployment")] {
-        let spec = json!({"scheduling": {}, "groupIdentity": identity});
-        let pass = pass(&running(demo_with(json!({"spec": spec})), (2, 0), "NN"));
-        assert!(pass.writes().is_empty() && pass.follow_up().is_empty());
-        assert_eq!(
-            pass.events(),
-            [format!(
-                "Warning FailedCreate Failed to create leader {kind} demo: {why}"
-            )]
-        );
-        assert_eq!(
-            pass.plan.plan.errors[0].retry_after,
-            Some(Duration::from_secs(30))
-        );
-    }
-}
-
-#[test]
 fn fail_92_ord_130_deleted_set() {
     let deleted = |policy: &str| {
         let set = demo_with(json!({

@@ -352,7 +352,7 @@ fn ord_100_replicas_are_those_of_the_answer() {
             answers: vec![answer],
             ..Outcome::default()
         };
-        let report = report(&snapshot, &plan(&snapshot), &outcome, NOW);
+        let report = report(&snapshot, &plan(&snapshot, NOW), &outcome, NOW);
         body(&report.steps[0].intent)["status"]["replicas"].clone()
     };
     assert_eq!(replicas(None), 2, "as of the snapshot");

@@ -31,6 +31,7 @@ fn stored_leader_set(lws: &Lws) -> Value {
         partition: 0,
         max_unavailable: 1,
         parallel_hint: false,
+        membership: None,
     })
 }
 

@@ -1,9 +1,9 @@
 //! S-12 … S-17: policy, constraints, disruption mode and claims of the active level, each by itself.
 
-use super::level::Level;
 use crate::admission::findings::{Fault, Findings};
 use crate::admission::formats::{is_dns1123_label, is_dns1123_subdomain, is_qualified_name};
 use crate::admission::lws::subject::{Field, PodRole};
+use crate::gang::Level;
 
 /// What counts when a block has no policy (API-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use lws_api::names::annotation::{GROUP_TEMPLATE_NAME, PARENT_COMPOSITE_POD_GROUP};
 use serde_json::Value;
 
-use super::level::Level;
 use crate::admission::findings::{Fault, Finding, Findings};
 use crate::admission::lws::subject::Subject;
+use crate::gang::Level;
 
 /// S-5.
 pub(super) fn check(subject: &Subject<'_>, level: Option<Level>, findings: &mut Findings) {

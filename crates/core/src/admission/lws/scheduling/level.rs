@@ -1,6 +1,7 @@
-//! Which part of a set one gang covers (NAT-6).
+//! Which part of a set one gang covers (NAT-6), read from an object that may be of any shape.
 
 use crate::admission::json::Json;
+use crate::gang::Level;
 
 /// Members that activate the level they stand at.
 const OWN_MEMBERS: [&str; 3] = [
@@ -9,32 +10,18 @@ const OWN_MEMBERS: [&str; 3] = [
     "disruptionMode",
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
-    Set,
-    Replica,
-    Role,
-}
-
-impl Level {
-    /// `None` if more than one is active.
-    pub(super) fn of(scheduling: Json<'_>) -> Option<Self> {
-        let has_own = |json: Json<'_>| OWN_MEMBERS.iter().any(|name| json.at(name).is_present());
-        let replica = scheduling.at("replica");
-        let role = replica.at("leader").is_present() || replica.at("worker").is_present();
-        let whole = has_own(scheduling);
-        let group = has_own(replica) || (replica.is_present() && !role);
-        match (whole, group, role) {
-            (true, false, false) => Some(Self::Set),
-            (false, _, false) => Some(Self::Replica),
-            (false, false, true) => Some(Self::Role),
-            (true, _, true) | (true, true, false) | (false, true, true) => None,
-        }
-    }
+/// `None` if more than one is active.
+pub(super) fn active_level(scheduling: Json<'_>) -> Option<Level> {
+    let has_own = |json: Json<'_>| OWN_MEMBERS.iter().any(|name| json.at(name).is_present());
+    let replica = scheduling.at("replica");
+    let role = replica.at("leader").is_present() || replica.at("worker").is_present();
+    let group = has_own(replica) || (replica.is_present() && !role);
+    Level::active(has_own(scheduling), group, role)
 }
 
 #[cfg(test)]
 mod tests {
+    use lws_api::scheduling::Scheduling;
     use serde_json::json;
 
     use super::*;
@@ -75,7 +62,13 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(Level::of(Json::of(&scheduling)), level, "{scheduling}");
+            assert_eq!(
+                active_level(Json::of(&scheduling)),
+                level,
+                "at admission: {scheduling}"
+            );
+            let typed: Scheduling = serde_json::from_value(scheduling.clone()).unwrap();
+            assert_eq!(Level::of(&typed), level, "to the controllers: {scheduling}");
         }
     }
 }

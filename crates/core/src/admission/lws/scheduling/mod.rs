@@ -11,8 +11,9 @@ use lws_api::names::annotation;
 use super::subject::{Field, Subject};
 use crate::admission::environment::{Environment, SchedulerProvider};
 use crate::admission::findings::Findings;
+use crate::gang::Level;
 use blocks::Block;
-use level::Level;
+use level::active_level;
 
 const ONE_LEVEL: &str = "requires exactly one active scheduling level";
 
@@ -35,7 +36,7 @@ pub(super) fn check(
     if opts_in && !check_opt_in(&scheduling, environment, findings) {
         return;
     }
-    let level = Level::of(scheduling.json);
+    let level = active_level(scheduling.json);
     if environment.scheduler_provider == Some(SchedulerProvider::Kubernetes) {
         delegation::check(new, level, findings);
     }
@@ -70,7 +71,7 @@ pub(super) fn check_role(
     {
         return;
     }
-    let level = Level::of(scheduling.json);
+    let level = active_level(scheduling.json);
     if environment.scheduler_provider == Some(SchedulerProvider::Kubernetes) {
         delegation::check(role, level, findings);
     }

@@ -3,14 +3,15 @@
 use lws_api::wording;
 use serde_json::Value;
 
-use super::level::Level;
+use super::level::active_level;
 use super::templates::priority_class;
 use crate::admission::findings::Findings;
 use crate::admission::lws::subject::{PodRole, Subject};
+use crate::gang::Level;
 
 pub(super) fn check(new: &Subject<'_>, old: &Subject<'_>, level: Level, findings: &mut Findings) {
     let (scheduling, before) = (new.field("scheduling"), old.field("scheduling"));
-    let level_stays = Level::of(before.json) == Some(level);
+    let level_stays = active_level(before.json) == Some(level);
     if !level_stays {
         findings.push(
             scheduling

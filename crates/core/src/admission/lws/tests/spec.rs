@@ -1,7 +1,9 @@
+use lws_api::names::annotation;
 use serde_json::{Value, json};
 
 use super::{create, create_complete, lws, rollout, spec, template};
 use crate::admission::Environment;
+use crate::admission::fixture::native;
 
 const TEMPLATE: &str = "spec.leaderWorkerTemplate";
 const UNAVAILABLE: &str =
@@ -296,10 +298,12 @@ fn adm_v_14_v_15_v_16_v_17_identity() {
 }
 
 #[test]
-fn adm_unavailable_features_are_refused_on_creation_only() {
-    let gang = spec(json!({"scheduling": {}}));
-    assert!(create(&gang).contains(&"spec.scheduling: Forbidden".to_owned()));
-    let text = crate::admission::lws::validate(&gang, None, &Environment::default()).to_string();
+fn adm_unavailable_the_workload_of_an_ancestor_is_refused_on_creation() {
+    let mut object = spec(json!({"scheduling": {}}));
+    assert!(create_complete(&object, &native()).is_empty());
+    object["metadata"]["ownerReferences"] = json!([{"controller": true}]);
+    object["metadata"]["annotations"] = json!({annotation::GROUP_TEMPLATE_NAME: "t"});
+    let text = crate::admission::lws::validate(&object, None, &native()).to_string();
     assert!(
         text.contains("not available in this version of lws"),
         "{text}"

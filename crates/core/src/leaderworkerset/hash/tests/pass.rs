@@ -34,6 +34,7 @@ fn stored_deployment(lws: &Lws) -> Value {
         revision_key: &key_of(lws),
         replicas: u32::try_from(lws.spec.replicas()).unwrap(),
         parallel_hint: false,
+        membership: None,
     }));
     object["status"] =
         json!({"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "observedGeneration": 1});
