@@ -53,6 +53,7 @@ fn apply() -> Intent {
     Intent::Apply {
         target: target(Kind::StatefulSet),
         uid: "u1".into(),
+        resource_version: None,
         body: Arc::new(json!({"spec": {}})),
         claim: false,
     }

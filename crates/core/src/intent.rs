@@ -148,13 +148,15 @@ pub enum Intent {
         /// Make the fields of the POST part of a later apply (KRS-54).
         claim: bool,
     },
-    /// Server-side apply, forced, with the UID in the body (ORD-60).
+    /// Server-side apply, forced, with the UID in the body (ORD-60), and where it matters the resourceVersion (KRS-54).
     Apply {
         /// What is applied.
         target: Target,
         /// UID of the object that was judged.
         uid: Uid,
-        /// The full configuration, without UID.
+        /// Version that was judged; `None` where the cache is known to show our last apply.
+        resource_version: Option<Arc<str>>,
+        /// The full configuration, without UID and resourceVersion.
         body: Arc<Value>,
         /// Fields of an earlier POST must be claimed first (KRS-54).
         claim: bool,

@@ -515,10 +515,14 @@ fn request(intent: &Intent) -> Request {
             body: body.clone(),
         },
         Intent::Apply {
-            target, uid, body, ..
+            target,
+            uid,
+            resource_version,
+            body,
+            claim: _,
         } => Request::Apply {
             target: target.clone(),
-            body: with_identity(body, uid, None),
+            body: with_identity(body, uid, resource_version.as_deref()),
         },
         Intent::Patch {
             target,

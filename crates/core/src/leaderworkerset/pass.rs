@@ -160,9 +160,13 @@ impl<'a> Pass<'a> {
     }
 
     fn apply(&mut self, workload: Workload<'_>, body: Value, told: Vec<Notice>) -> usize {
+        // After a restart the cache may begin with a list that is older than what this set was given before (KRS-36): its partition would rise
+        // again. The claim of KRS-54 reads the object itself, and moves its version.
+        let is_first = self.snapshot.applied.is_none() && !workload.is_unclaimed;
         let intent = Intent::Apply {
             target: self.target(self.kind),
             uid: workload.meta.uid.clone(),
+            resource_version: is_first.then(|| workload.meta.resource_version.clone()),
             body: Arc::new(body),
             claim: workload.is_unclaimed,
         };

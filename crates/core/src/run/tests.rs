@@ -283,6 +283,7 @@ fn krs_54_apply_after_a_crash_claims_first() {
     let intent = Intent::Apply {
         target: target("x"),
         uid: "u".into(),
+        resource_version: None,
         body: Arc::new(json!({"kind": "StatefulSet"})),
         claim: true,
     };

@@ -7,6 +7,7 @@ use super::fixture::{
     NOW, Pass, add_group, bare, body, demo_with, key_of, leader, pass, pass_with, revision,
     running, settled,
 };
+use crate::intent::Intent;
 use crate::leaderworkerset::{Snapshot, plan, report};
 use crate::run::{Class, Failure, Outcome, Request};
 
@@ -100,6 +101,26 @@ fn ord_60_krs_57_any_change_of_the_live_object_is_applied_over() {
         };
         assert_eq!(pass(&snapshot).writes(), [expected], "change {number}");
     }
+}
+
+#[test]
+fn ord_60_krs_36_first_apply_of_a_process_is_on_the_version_that_was_read() {
+    let version = |snapshot: &Snapshot| {
+        let steps = plan(snapshot, NOW).plan.steps;
+        steps.iter().find_map(|step| match &step.intent {
+            Intent::Apply {
+                resource_version, ..
+            } => Some(resource_version.is_some()),
+            _ => None,
+        })
+    };
+    let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+    change_leader_set(&mut snapshot, |set| set.meta.generation += 1);
+    assert_eq!(version(&snapshot), Some(false), "later ones");
+    snapshot.applied = None;
+    assert_eq!(version(&snapshot), Some(true), "the first");
+    change_leader_set(&mut snapshot, |set| set.is_unclaimed = true);
+    assert_eq!(version(&snapshot), Some(false), "a claim moves the version");
 }
 
 #[test]
