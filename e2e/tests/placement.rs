@@ -74,11 +74,15 @@ async fn c29_node_without_the_label_holds_only_its_group() -> Result<()> {
                 world.find(Kind::Pod, "demo-1-1").is_some_and(|pod| pod.is_ready())
             })
             .await?;
+        bench
+            .until("one group is counted", |world| {
+                world.set("demo").number("/status/readyReplicas") == 1
+            })
+            .await?;
         bench.settled().await?;
         {
             let world = bench.world();
             assert_eq!(world.names(Kind::StatefulSet), ["demo", "demo-1"]);
-            assert_eq!(world.set("demo").number("/status/readyReplicas"), 1);
             let selector = world.stateful_set("demo-1").at("/spec/template/spec/nodeSelector");
             assert_eq!(selector, &json!({"rack": "rack-1"}));
         }

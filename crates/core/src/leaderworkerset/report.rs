@@ -24,7 +24,7 @@ use crate::restart_counts::RestartCounts;
 use crate::run::Outcome;
 
 /// Shortest time between two statuses that differ in nothing but numbers.
-pub(super) const NUMBERS_PERIOD: Duration = Duration::from_secs(5);
+pub(super) const NUMBERS_PERIOD: Duration = Duration::from_secs(1);
 
 /// What is to be done after a plan.
 #[derive(Clone, Debug, Default, PartialEq)]

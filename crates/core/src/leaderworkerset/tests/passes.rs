@@ -398,20 +398,20 @@ fn ord_109_mere_numbers_wait_for_others_and_nothing_else_does() {
         json_patch::merge(&mut status, &patch);
         set.status = serde_json::from_value(status).unwrap();
         snapshot.lws = Arc::new(set);
-        snapshot.reported = reported.map(|second| Timestamp::from_second(second).unwrap());
+        snapshot.reported = reported.map(|milli| Timestamp::from_millisecond(milli).unwrap());
         let report = pass(&snapshot).report;
         let is_written = report.reported == Some(NOW);
         assert_eq!(is_written, !report.steps.is_empty());
-        (is_written, report.wake_after.map(|wait| wait.as_secs()))
+        (is_written, report.wake_after.map(|wait| wait.as_millis()))
     };
     let numbers = || json!({"readyReplicas": 1});
     assert_eq!(of(json!({}), Some(0)), (false, None), "nothing changed");
     assert_eq!(of(numbers(), None), (true, None), "the first one");
     for (reported, written, wait) in [
-        (0, false, Some(5)),
-        (-3, false, Some(2)),
-        (-5, true, None),
-        (-99, true, None),
+        (0, false, Some(1000)),
+        (-400, false, Some(600)),
+        (-1000, true, None),
+        (-99_000, true, None),
         (1, true, None),
     ] {
         assert_eq!(of(numbers(), Some(reported)), (written, wait), "{reported}");
