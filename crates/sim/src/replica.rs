@@ -95,6 +95,8 @@ pub struct Work {
     pub key: ObjectKey,
     /// The request.
     pub flight: Flight,
+    /// Number of the request among all of the run, from 1.
+    pub request: u64,
     /// FM-18: its answer takes until then.
     pub slow_until: Duration,
     decided: Decided,
@@ -415,6 +417,7 @@ impl Memory {
                 controller,
                 key: turn.key,
                 flight: Flight::Idle,
+                request: 0,
                 slow_until: Duration::ZERO,
                 decided,
                 run: Run::new(steps),
@@ -455,21 +458,21 @@ impl Memory {
         Some((Decided::Group(plan), steps))
     }
 
-    /// Sends the next request of a reconcile, or ends it.
+    /// Sends the next request of a reconcile, or ends it; true if there was one.
     pub fn send(
         &mut self,
         index: usize,
         now: Duration,
         at: Timestamp,
         judge: &mut impl FnMut(Decision<'_>),
-    ) {
+    ) -> bool {
         let bugs = self.bugs;
         let Some(work) = self.works.get_mut(index) else {
-            return;
+            return false;
         };
         if let Some(request) = work.run.next_request() {
             work.flight = Flight::Sent(bugs.request(request));
-            return;
+            return true;
         }
         let outcome = work.run.outcome().clone();
         let is_first = work.first.is_none();
@@ -490,10 +493,11 @@ impl Memory {
             if let Some(reported) = report.reported {
                 self.cache.remember_reported(uid, reported);
             }
-            return;
+            return false;
         }
         let work = self.works.remove(index);
         self.finish(&work, outcome, now);
+        false
     }
 
     fn finish(&mut self, work: &Work, last: Outcome, now: Duration) {

@@ -115,14 +115,17 @@ impl Rest<'_> {
     }
 
     fn pods(&self) -> impl Iterator<Item = &Arc<Value>> {
-        self.store
-            .list(Kind::Pod)
-            .map(|(_, pod)| pod)
-            .filter(|pod| label(pod, labels::NAME) == &*self.key.name && controller(pod).is_some())
+        self.labelled().filter(|pod| controller(pod).is_some())
     }
 
+    fn labelled(&self) -> impl Iterator<Item = &Arc<Value>> {
+        let pods = self.store.list(Kind::Pod).map(|(_, pod)| pod);
+        pods.filter(|pod| label(pod, labels::NAME) == &*self.key.name)
+    }
+
+    /// A retained leader keeps its name also when it was orphaned on its way out: nobody adopts it any more.
     fn has_exhausted(&self) -> bool {
-        self.pods()
+        self.labelled()
             .any(|pod| annotation(pod, names::RESTART_BUDGET_EXHAUSTED) == "true")
     }
 

@@ -172,25 +172,25 @@ impl World {
         let Some(memory) = self.process(index) else {
             return Ok(());
         };
-        let Some(flight) = memory.works.get(work).map(|w| w.flight.clone()) else {
+        let Some((flight, mut request)) =
+            (memory.works.get(work)).map(|w| (w.flight.clone(), w.request))
+        else {
             return Ok(());
         };
         let mut verdict = Ok(());
         let mut point = None;
         match flight {
             Flight::Idle => {
-                memory.send(work, now, time, &mut |decision| {
+                let is_sent = memory.send(work, now, time, &mut |decision| {
                     verdict = check_decision(&decision);
                 });
-                let is_sent = memory
-                    .works
-                    .get(work)
-                    .is_some_and(|w| matches!(w.flight, Flight::Sent(_)));
                 if is_sent {
                     self.requests += 1;
+                    request = self.requests;
                     self.slow_down(index, work);
+                    self.number(index, work, request);
                     point = Some(Point::Sent);
-                    if self.is_crash(Point::Unsent) {
+                    if self.is_crash(Point::Unsent, request) {
                         self.crash(index);
                         return Ok(());
                     }
@@ -201,8 +201,8 @@ impl World {
                     work.flight = Flight::Committed(Err(failure(Class::Unknown, None)));
                 }
             }
-            Flight::Sent(request) => {
-                self.commit(index, work, &request)?;
+            Flight::Sent(sent) => {
+                self.commit(index, work, &sent)?;
                 point = Some(Point::Committed);
             }
             Flight::Committed(answer) => {
@@ -210,7 +210,7 @@ impl World {
                 point = Some(Point::Answered);
             }
         }
-        if point.is_some_and(|point| self.is_crash(point)) {
+        if point.is_some_and(|point| self.is_crash(point, request)) {
             self.crash(index);
         }
         verdict
@@ -240,11 +240,18 @@ impl World {
         }
     }
 
-    fn is_crash(&mut self, point: Point) -> bool {
+    fn number(&mut self, index: usize, work: usize, request: u64) {
+        let memory = self.process(index);
+        if let Some(work) = memory.and_then(|memory| memory.works.get_mut(work)) {
+            work.request = request;
+        }
+    }
+
+    fn is_crash(&mut self, point: Point, request: u64) -> bool {
         let is_due = self
             .setup
             .crash
-            .is_some_and(|c| c.request + 1 == self.requests && c.point == point);
+            .is_some_and(|c| c.request + 1 == request && c.point == point);
         if is_due && let Some(crash) = self.setup.crash.take() {
             self.first_lists_behind = crash.behind;
             self.crashed_as_told = true;
