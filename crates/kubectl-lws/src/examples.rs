@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Kind;
 use crate::manifest::{self, Manifest};
-use crate::validate::{self, Assumed};
+use crate::validate::{self, Assumed, Provider};
 
 const NAMESPACE: &str = "demo";
 
@@ -48,9 +48,15 @@ fn examples() -> PathBuf {
 fn kc_examples_are_valid_and_described() {
     let files = files(&examples());
     assert!(files.len() >= 15, "{files:?}");
+    // As docs/gang-scheduling.md has the manager configured.
+    let gangs = Assumed {
+        scheduler_provider: Some(Provider::Kubernetes),
+    };
     for file in files {
+        let has_gangs = file.starts_with(examples().join("gang"));
+        let assumed = if has_gangs { gangs } else { Assumed::default() };
         for manifest in manifest::read(&file).unwrap() {
-            let judgement = validate::judge(&manifest, None, Assumed::default());
+            let judgement = validate::judge(&manifest, None, assumed);
             assert_eq!(judgement.denial, None, "{}", file.display());
             assert_eq!(
                 judgement.warnings,
@@ -340,6 +346,7 @@ fn kc_examples_have_a_readme() {
                 index.contains(&format!("({name})")),
                 "{name} is not in the index"
             );
+            assert!(path.join("README.md").is_file(), "{name} has no README.md");
         }
     }
 }

@@ -42,11 +42,12 @@ pub struct Arguments {
 pub struct Assumed {
     /// Gang scheduler that the manager is configured for; its gate is taken to be on.
     #[arg(long, value_enum)]
-    scheduler_provider: Option<Provider>,
+    pub scheduler_provider: Option<Provider>,
 }
 
+/// Who schedules gangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Provider {
+pub enum Provider {
     Kubernetes,
     Volcano,
 }
