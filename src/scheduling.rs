@@ -106,16 +106,19 @@ impl Discovery {
         self.environments.borrow().scheduler_provider == Some(SchedulerProvider::Kubernetes)
     }
 
-    /// Looks again and again, for as long as the process runs.
+    /// E.3: looks again until everything is served. From then on nothing is asked for, and the watches show what becomes of it.
     pub async fn follow(mut self) {
         if !self.is_native() {
             return;
         }
         let mut pause = FIRST_PAUSE;
         loop {
+            let known = self.environments.borrow().served;
+            if known.workload && known.pod_group {
+                return;
+            }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-            let known = self.environments.borrow().served;
             match self.look().await {
                 Some(served) if served != known => self.changed(served).await,
                 Some(_) | None => {}
