@@ -1,5 +1,6 @@
 //! Runs the admission server with its certificates, and keeps the readiness check `webhooks` up to date (HLT-4, CRT-7).
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use lws_webhook::{
 use rustls::crypto::ring;
 use tokio::sync::watch;
 
-use crate::certificates::{Keeper, KeeperError, Lifetimes, Settings};
+use crate::certificates::{self, Keeper, KeeperError, Lifetimes, Settings};
 use crate::config::Configuration;
 use crate::identity;
 use crate::listen;
@@ -151,6 +152,17 @@ async fn follow(mut environment: watch::Receiver<Environment>, admission: &Admis
     std::future::pending().await
 }
 
+/// MET-7: when the certificate of the folder ends, which is read again from time to time (WHK-5).
+async fn show_expiry(certificates: &CertStore, metrics: &Metrics) -> Infallible {
+    loop {
+        let served = certificates.leaf();
+        if let Some(end) = served.and_then(|served| certificates::end(&served)) {
+            metrics.set_expiry("serving", end);
+        }
+        tokio::time::sleep(ONCE_READY).await;
+    }
+}
+
 async fn check(probe: Probe, health: &Health) {
     loop {
         let is_ready = probe.ready().await.is_ok();
@@ -172,10 +184,13 @@ async fn keep(
             // Who fills the folder also announces its authority.
             health.authority_is_announced(true);
             tracing::info!(target: "setup", folder = %folder.display(), "waiting for the cert generation to complete");
-            let mut files = CertFiles::new(folder, certificates);
+            let mut files = CertFiles::new(folder, certificates.clone());
             files.wait().await?;
             tracing::info!(target: "setup", "certs ready");
-            match files.follow().await {}
+            tokio::select! {
+                never = files.follow() => match never {},
+                never = show_expiry(&certificates, &metrics) => match never {},
+            }
         }
         Source::Secret(settings) => {
             let (announce, mut announced) = watch::channel(false);

@@ -299,8 +299,7 @@ impl Keeper {
         tracing::info!(target: "cert-rotation", "serving a new certificate");
         for (kind, pem) in [("ca", &material.authority), ("serving", &material.server)] {
             if let Some(end) = expiry(pem) {
-                let since_1970 = end.duration_since(Timestamp::UNIX_EPOCH);
-                self.metrics.expiry(kind).set(since_1970.as_secs_f64());
+                self.metrics.set_expiry(kind, end);
             }
         }
         self.served = Some(material.clone());

@@ -20,6 +20,7 @@ pub use bundle::{bundle, carries};
 pub use due::{Due, due};
 pub use issue::{IssueError, issue};
 pub use keeper::{Keeper, KeeperError, Settings};
+pub use parsed::end;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -23,8 +23,12 @@ pub(super) fn certificate<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certifi
 
 /// End of the validity of the first certificate of a PEM text.
 pub(super) fn expiry(pem: &[u8]) -> Option<Timestamp> {
-    let der = der(pem)?;
-    Timestamp::from_second(certificate(&der)?.validity().not_after.timestamp()).ok()
+    end(&der(pem)?)
+}
+
+/// End of the validity of a certificate.
+pub fn end(der: &CertificateDer<'_>) -> Option<Timestamp> {
+    Timestamp::from_second(certificate(der)?.validity().not_after.timestamp()).ok()
 }
 
 /// Begin of the validity of the first certificate of a PEM text.

@@ -13,9 +13,10 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use prometheus::{
-    Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
-    Opts, Registry, TextEncoder,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 pub use access::{Access, Refusal};
@@ -325,8 +326,11 @@ impl Metrics {
     }
 
     /// When the certificate of this kind (`ca` or `serving`) ends.
-    pub fn expiry(&self, kind: &str) -> Gauge {
-        self.expiries.with_label_values(&[kind])
+    pub fn set_expiry(&self, kind: &str, end: Timestamp) {
+        let since_1970 = end.duration_since(Timestamp::UNIX_EPOCH);
+        self.expiries
+            .with_label_values(&[kind])
+            .set(since_1970.as_secs_f64());
     }
 
     /// Events of a controller that were not posted because too many waited.
