@@ -413,8 +413,10 @@ fn groups_wanted(random: &mut Random) -> Value {
     if random.chance(300) {
         group["leaderTemplate"] = group_pod(random);
     }
-    let rolling =
-        json!({"maxUnavailable": 1, "maxSurge": random.below(2), "partition": random.below(2)});
+    let (surge, partition) = (random.below(2), random.below(2));
+    // With a partition, whether a new set surges for a moment depends on which group is ready first.
+    let surge = if partition == 0 { surge } else { 0 };
+    let rolling = json!({"maxUnavailable": 1, "maxSurge": surge, "partition": partition});
     json!({"spec": {
         "replicas": 1 + random.below(3),
         "startupPolicy": one(random, &["LeaderCreated", "LeaderReady"]),
