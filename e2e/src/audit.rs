@@ -33,6 +33,13 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether both need the same right; who may list may watch here.
+    fn asks_the_same_as(&self, other: &Self) -> bool {
+        let is_read = |verb: &str| matches!(verb, "list" | "watch");
+        let is_same = self.verb == other.verb || (is_read(&self.verb) && is_read(&other.verb));
+        is_same && self.resource == other.resource && self.namespace == other.namespace
+    }
+
     /// Whether a manager of ours sent it.
     pub fn is_ours(&self) -> bool {
         self.agent.starts_with("lws/")
@@ -83,12 +90,18 @@ impl AuditLog {
         Ok(text.lines().filter_map(Request::parse).collect())
     }
 
-    /// Requests of a manager since a position that its roles do not allow.
+    /// Requests of a manager since a position that its roles do not allow. A server that has just started may refuse what it allows a moment later.
     pub fn forbidden_since(&self, position: u64) -> Result<Vec<Request>> {
         let text = self.text_since(position)?;
-        let forbidden = text.lines().filter(|line| line.contains(FORBIDDEN));
-        let requests = forbidden.filter_map(Request::parse);
-        Ok(requests.filter(Request::is_ours).collect())
+        let parsed = |line: &str| Some((line.contains(FORBIDDEN), Request::parse(line)?));
+        let mut requests: Vec<_> = text.lines().filter_map(parsed).collect();
+        requests.retain(|(_, request)| request.is_ours());
+        let forbidden = requests.iter().enumerate().filter(|(_, (is, _))| *is);
+        let for_good = forbidden.filter(|(position, (_, request))| {
+            let mut later = requests.iter().skip(*position);
+            !later.any(|(is, later)| !is && later.asks_the_same_as(request))
+        });
+        Ok(for_good.map(|(_, (_, request))| request.clone()).collect())
     }
 
     fn text_since(&self, position: u64) -> Result<String> {

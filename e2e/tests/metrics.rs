@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use lws_e2e::{Bench, Kind, Manifest, Roles, Scraper, on_own_cluster, scrape, until};
 use serde_json::json;
 
@@ -111,6 +111,17 @@ fn labels(samples: &Samples, name: &str) -> Option<Vec<String>> {
     Some(labels)
 }
 
+/// The families that are not there, or have other labels.
+fn others(samples: &Samples) -> Vec<(&'static str, Option<Vec<String>>)> {
+    let found = FAMILIES
+        .iter()
+        .map(|(name, wanted)| (*name, *wanted, labels(samples, name)));
+    found
+        .filter(|(_, wanted, labels)| labels.as_ref().is_none_or(|labels| labels != wanted))
+        .map(|(name, _, labels)| (name, labels))
+        .collect()
+}
+
 /// Things happen, so that every family has something to tell.
 async fn live(bench: &Bench) -> Result<()> {
     bench.create(Manifest::new("demo", 2, 2)).await?;
@@ -149,13 +160,13 @@ async fn ops_11_12_met_4_met_5_met_7_scrape() -> Result<()> {
         assert_eq!(scrape(port, Some(&bound)).await?.0, 200);
 
         live(bench).await?;
+        let mut missing = Vec::new();
         until("every family is there", async || {
-            let samples = bound.samples(port).await?;
-            Ok(FAMILIES.iter().all(|(name, wanted)| {
-                labels(&samples, name).is_some_and(|labels| labels == *wanted)
-            }))
+            missing = others(&bound.samples(port).await?);
+            Ok(missing.is_empty())
         })
-        .await?;
+        .await
+        .with_context(|| format!("not as they should be: {missing:?}"))?;
         let samples = bound.samples(port).await?;
         let of_demo = format!("{{name=\"demo\",namespace=\"{}\"}}", bench.namespace());
         assert_eq!(
