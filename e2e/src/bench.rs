@@ -47,7 +47,12 @@ pub struct Bench {
 /// Runs a test in a namespace of the shared cluster.
 pub async fn on_shared_cluster(test: impl AsyncFnOnce(&Bench) -> Result<()>) -> Result<()> {
     let plant = tokio::task::spawn_blocking(Plant::shared).await??;
-    Bench::run(plant, json!({"generateName": "t-"}), test).await
+    Bench::run(plant, any_namespace(), test).await
+}
+
+/// Metadata of a namespace whose name does not matter.
+fn any_namespace() -> Value {
+    json!({"generateName": "t-"})
 }
 
 /// Runs a test on a cluster that is started for it.
@@ -55,13 +60,7 @@ pub async fn on_own_cluster(
     name: &'static str,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
-    start_own_cluster(
-        name,
-        json!({"generateName": "t-"}),
-        Certificates::Folder,
-        test,
-    )
-    .await
+    start_own_cluster(name, any_namespace(), Certificates::Folder, test).await
 }
 
 /// Runs a test on a cluster that is started for it, where certificates are to be kept in the Secret. No manager runs yet.
@@ -69,13 +68,7 @@ pub async fn on_new_installation(
     name: &'static str,
     test: impl AsyncFnOnce(&Bench) -> Result<()>,
 ) -> Result<()> {
-    start_own_cluster(
-        name,
-        json!({"generateName": "t-"}),
-        Certificates::Secret,
-        test,
-    )
-    .await
+    start_own_cluster(name, any_namespace(), Certificates::Secret, test).await
 }
 
 /// Runs a test on a cluster that is started for it, in a namespace of this name.

@@ -17,7 +17,7 @@ mod tls;
 pub use certificates::{CertStore, CertificateError};
 pub use files::CertFiles;
 pub use metrics::{Metrics, Reads};
-pub use probe::{NotReady, Probe};
+pub use probe::{AnyCertificate, NotReady, Probe};
 pub use routes::Admission;
 pub use server::{Server, ServerError};
 pub use tls::Tls;

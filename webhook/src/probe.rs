@@ -83,7 +83,7 @@ impl Probe {
             .with_safe_default_protocol_versions()
             .map_err(NotReady::Tls)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let stream = TcpStream::connect(self.address)
@@ -104,7 +104,14 @@ impl Probe {
 
 /// Accepts whatever certificate is shown, but not without its key: the caller compares it with the one it knows.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+pub struct AnyCertificate(Arc<CryptoProvider>);
+
+impl AnyCertificate {
+    /// With the algorithms of this provider.
+    pub fn new(provider: Arc<CryptoProvider>) -> Self {
+        Self(provider)
+    }
+}
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(

@@ -136,7 +136,7 @@ impl fmt::Display for Summary {
 }
 
 /// One run of one plan is asked for: `<plan>:<number>`.
-const CASE: &str = "LWS_SIM_CASE";
+pub const CASE: &str = "LWS_SIM_CASE";
 /// Every step is printed.
 const TRACE: &str = "LWS_SIM_TRACE";
 

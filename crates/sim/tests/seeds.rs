@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lws_sim::actors::user::{Deed, image};
 use lws_sim::faults::Faults;
-use lws_sim::runner::{Plan, conclude, run};
+use lws_sim::runner::{CASE, Plan, conclude, run};
 use lws_sim::seeds::case;
 use lws_sim::world::{Setup, World};
 
@@ -39,7 +39,7 @@ fn no_seed_violates_a_property() {
         told: minutes.is_some() || number("LWS_FULL").is_some(),
     };
     let (summary, mut failures) = run(plan, case, |_, _| Ok(()));
-    if std::env::var_os("LWS_SIM_CASE").is_none() {
+    if std::env::var_os(CASE).is_none() {
         failures.retain(|failed| {
             !OPEN
                 .iter()

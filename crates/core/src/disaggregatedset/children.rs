@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lws_api::names::{ds_annotation, ds_label};
 
+use super::executor::{self, Ready};
 use super::sub_roles::Counts;
 use crate::model::{Lws, Uid};
 
@@ -44,6 +45,22 @@ impl Child {
     /// Name of the object.
     pub fn name(&self) -> &Arc<str> {
         &self.lws.key().name
+    }
+
+    /// What the executor is told of it; its pods and annotations may say more.
+    pub fn for_executor(&self, ready: Option<Ready>) -> executor::Child {
+        executor::Child {
+            name: self.name().clone(),
+            role: self.role().into(),
+            revision: self.revision().into(),
+            created: self.lws.meta.created,
+            is_terminating: self.is_terminating(),
+            spec: self.replicas().into(),
+            initial: self.initial_replicas().map(Into::into),
+            ready,
+            has_unschedulable_pod: false,
+            routing: None,
+        }
     }
 
     /// Its role.

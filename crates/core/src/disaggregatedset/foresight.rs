@@ -77,16 +77,7 @@ pub fn foresee(
     let fates = slices.into_iter().map(|index| {
         let of_slice = children.in_slice(index).map(seen).collect();
         let slice = slice(set, &revision, &roles, of_slice);
-        if index < wanted {
-            fate(index, &slice)
-        } else {
-            let (roles, course) = (Vec::new(), Course::Removed);
-            Fate {
-                slice: index,
-                roles,
-                course,
-            }
-        }
+        fate(index, wanted, &slice)
     });
     Ok(fates.collect())
 }
@@ -108,16 +99,7 @@ pub fn foresee_from_rest(
         let there = before.iter().filter(|_| is_there);
         let children = there.map(|role| at_rest(&revision(old), role)).collect();
         let slice = slice(new, &revision(new), &after, children);
-        if index < slices(new) {
-            fate(index, &slice)
-        } else {
-            let (roles, course) = (Vec::new(), Course::Removed);
-            Fate {
-                slice: index,
-                roles,
-                course,
-            }
-        }
+        fate(index, slices(new), &slice)
     });
     Ok(fates.collect())
 }
@@ -147,20 +129,14 @@ fn slice(set: &Ds, revision: &str, roles: &[RoleTarget], children: Vec<executor:
 fn seen(child: &Child) -> executor::Child {
     let ready = u64::try_from(child.lws.status.ready_replicas).unwrap_or_default();
     let ready = ready.min(child.replicas().into());
-    executor::Child {
-        name: child.name().clone(),
-        role: child.role().into(),
-        revision: child.revision().into(),
-        created: child.lws.meta.created,
-        is_terminating: child.is_terminating(),
-        spec: child.replicas().into(),
-        initial: child.initial_replicas().map(Into::into),
-        ready: Some(Ready {
-            raw: ready,
-            committed: ready,
-        }),
-        has_unschedulable_pod: false,
-        routing: None,
+    child.for_executor(Some(lasting(ready)))
+}
+
+/// Ready groups that all stay.
+fn lasting(groups: u64) -> Ready {
+    Ready {
+        raw: groups,
+        committed: groups,
     }
 }
 
@@ -174,16 +150,21 @@ fn at_rest(revision: &str, role: &RoleTarget) -> executor::Child {
         is_terminating: false,
         spec: groups,
         initial: Some(groups),
-        ready: Some(Ready {
-            raw: groups,
-            committed: groups,
-        }),
+        ready: Some(lasting(groups)),
         has_unschedulable_pod: false,
         routing: None,
     }
 }
 
-fn fate(index: u32, slice: &Slice) -> Fate {
+/// Of the slice `index` of a set that wants slices up to `wanted`.
+fn fate(index: u32, wanted: u32, slice: &Slice) -> Fate {
+    if index >= wanted {
+        return Fate {
+            slice: index,
+            roles: Vec::new(),
+            course: Course::Removed,
+        };
+    }
     let live = || slice.children.iter().filter(|child| !child.is_terminating);
     let is_old = |child: &&executor::Child| child.revision != slice.revision;
     let roles: Vec<Arc<str>> = slice.roles.iter().map(|role| role.role.clone()).collect();

@@ -86,21 +86,15 @@ impl<'a> Pass<'a> {
     fn seen(&self, child: &Child, now: Timestamp) -> executor::Child {
         let observation = self.snapshot.observation(child);
         let waits = observation.and_then(|seen| seen.unschedulable_since);
+        let ready = observation.map(|seen| Ready {
+            raw: seen.raw().into(),
+            committed: seen.committed().into(),
+        });
         executor::Child {
-            name: child.name().clone(),
-            role: child.role().into(),
-            revision: child.revision().into(),
-            created: child.lws.meta.created,
-            is_terminating: child.is_terminating(),
-            spec: child.replicas().into(),
-            initial: child.initial_replicas().map(Into::into),
-            ready: observation.map(|seen| Ready {
-                raw: seen.raw().into(),
-                committed: seen.committed().into(),
-            }),
             has_unschedulable_pod: waits
                 .is_some_and(|since| now.duration_since(since) >= UNSCHEDULABLE),
             routing: self.routing(child),
+            ..child.for_executor(ready)
         }
     }
 
