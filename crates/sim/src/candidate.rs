@@ -1,5 +1,7 @@
-//! One process's part in the election: the real elector, whose requests are sent, committed and answered in steps of their own (LE-2 … LE-7).
+//! One process's part in the election: the real elector, whose requests are sent, committed and answered in steps of their own, and which a watch of
+//! the Lease that may lag tells of the others (LE-2 … LE-8).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,7 +10,7 @@ use lws_core::run::{Class, Failure};
 use serde_json::{Value, json};
 
 use crate::planted::{Bug, Planted};
-use crate::store::{Key, Kind, Store, text};
+use crate::store::{Change, Commit, Key, Kind, Store, text};
 
 #[derive(Clone, Debug)]
 enum Ask {
@@ -23,6 +25,19 @@ enum Flight {
     Committed(Ask, Duration, Result<Option<Record>, Failed>),
 }
 
+/// LE-8: how far a process is that ends in good order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    /// It does not end.
+    Stays,
+    /// It reads the Lease: a renewal may have been cut off.
+    Reads,
+    /// It gives the Lease back.
+    GivesBack,
+    /// It has given it back, or tried to.
+    Gone,
+}
+
 /// A process that stands for election.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -30,6 +45,9 @@ pub struct Candidate {
     pub me: String,
     elector: Elector,
     flight: Flight,
+    leave: Leave,
+    /// Writes of the Lease that its watch has told of; nothing without a watch.
+    watched: Option<u64>,
     bugs: Planted,
 }
 
@@ -55,6 +73,8 @@ impl Candidate {
             elector: Elector::new(&me, timings),
             me,
             flight: Flight::Idle,
+            leave: Leave::Stays,
+            watched: None,
             bugs,
         }
     }
@@ -74,6 +94,7 @@ impl Candidate {
     /// Whether it has something to do now.
     pub fn is_due(&self, now: Duration) -> bool {
         match self.flight {
+            Flight::Idle if self.leave != Leave::Stays => true,
             Flight::Idle => !matches!(self.decide(now), Decision::Wait(_)),
             Flight::Sent(..) | Flight::Committed(..) => true,
         }
@@ -94,7 +115,48 @@ impl Candidate {
 
     /// LE-7: it has lost, and its process ends.
     pub fn has_lost(&self, now: Duration) -> bool {
-        matches!(self.flight, Flight::Idle) && self.decide(now) == Decision::Lost
+        let stays = matches!(self.flight, Flight::Idle) && self.leave == Leave::Stays;
+        stays && self.decide(now) == Decision::Lost
+    }
+
+    /// SHD-1: its process has finished its work, and ends. A renewal that is on its way is cut off.
+    pub fn begin_to_leave(&mut self) {
+        self.flight = Flight::Idle;
+        self.leave = Leave::Reads;
+    }
+
+    /// It gives the Lease back, or has done so.
+    pub fn is_leaving(&self) -> bool {
+        self.leave != Leave::Stays
+    }
+
+    /// It has given the Lease back, or learnt that it could not.
+    pub fn has_left(&self) -> bool {
+        self.leave == Leave::Gone && matches!(self.flight, Flight::Idle)
+    }
+
+    /// Whether the watch of the Lease is to begin, or has something to tell.
+    pub fn has_news(&self, store: &Store) -> bool {
+        self.watched
+            .is_none_or(|told| told < store.writes(Kind::Lease))
+    }
+
+    /// The watch begins with what is there, and then tells of one write after the other.
+    pub fn see(&mut self, store: &Store, now: Duration) {
+        let (told, record) = match self.watched {
+            None => (store.writes(Kind::Lease), store.get(&key()).cloned()),
+            Some(told) => (told + 1, lease_at(store, told + 1)),
+        };
+        self.watched = Some(told);
+        self.elector
+            .observe(record.map(|lease| read(&lease)), now, 0.5);
+        self.elector.watching(true, now, 0.5);
+    }
+
+    /// The watch breaks.
+    pub fn lose_sight(&mut self, now: Duration) {
+        self.watched = None;
+        self.elector.watching(false, now, 0.5);
     }
 
     /// It leads, as far as it knows.
@@ -104,7 +166,12 @@ impl Candidate {
 
     /// LE-7: between which times it may write.
     pub fn fence(&self) -> Option<Fence> {
-        self.elector.fence()
+        let is_closed = self.is_leaving() && !self.bugs.is(Bug::LeavesInHaste);
+        if is_closed {
+            None
+        } else {
+            self.elector.fence()
+        }
     }
 
     /// The next stage of its request. `failure` befalls a request that is committed now.
@@ -117,6 +184,7 @@ impl Candidate {
     ) {
         let flight = std::mem::replace(&mut self.flight, Flight::Idle);
         match flight {
+            Flight::Idle if self.is_leaving() => self.go(now, wall),
             Flight::Idle => match self.decide(now) {
                 Decision::Read => self.flight = Flight::Sent(Ask::Read, now),
                 Decision::Acquire | Decision::Renew => {
@@ -138,6 +206,23 @@ impl Candidate {
                 self.flight = Flight::Committed(ask, sent, answer);
             }
             Flight::Committed(ask, sent, answer) => self.answered(&ask, sent, answer, now),
+        }
+    }
+
+    /// LE-8.
+    fn go(&mut self, now: Duration, wall: Timestamp) {
+        let keeps = self.bugs.is(Bug::KeepsLease);
+        let release = self.elector.release(wall).filter(|_| !keeps);
+        match (self.leave, release) {
+            (Leave::Reads, Some(_)) => {
+                self.leave = Leave::GivesBack;
+                self.flight = Flight::Sent(Ask::Read, now);
+            }
+            (Leave::GivesBack, Some(record)) => {
+                self.leave = Leave::Gone;
+                self.flight = Flight::Sent(Ask::Write(record), now);
+            }
+            (_, None) | (Leave::Stays | Leave::Gone, _) => self.leave = Leave::Gone,
         }
     }
 
@@ -194,6 +279,16 @@ fn perform(store: &mut Store, by: &'static str, ask: &Ask) -> Result<Option<Reco
     }
 }
 
+/// The Lease after its write of this number.
+fn lease_at(store: &Store, number: u64) -> Option<Arc<Value>> {
+    let number = number.to_string();
+    let of_lease = |commit: &&Commit| {
+        commit.key == key() && text(&commit.object, "/metadata/resourceVersion") == Some(&number)
+    };
+    let commit = store.log().iter().rev().find(of_lease)?;
+    (commit.change != Change::Deleted).then(|| commit.object.clone())
+}
+
 fn read(lease: &Value) -> Record {
     let time = |path| text(lease, path).and_then(|time| time.parse().ok());
     let number = |path| {
@@ -244,5 +339,44 @@ mod tests {
         assert!(until(&mut second, &mut store, 15, 20).is_some());
         assert_eq!(holder(&store), Some("b"));
         assert!(first.has_lost(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn le_8_who_leaves_lets_the_next_take_over_at_once() {
+        let mut store = Store::new(Timestamp::UNIX_EPOCH);
+        let mut first = Candidate::new("a".to_owned(), Planted::default());
+        assert!(until(&mut first, &mut store, 0, 1).is_some());
+        let mut second = Candidate::new("b".to_owned(), Planted::default());
+        second.see(&store, Duration::from_secs(1));
+        first.begin_to_leave();
+        while !first.has_left() {
+            assert!(first.is_due(Duration::from_secs(2)));
+            first.step(
+                &mut store,
+                "lws",
+                (Duration::from_secs(2), Timestamp::UNIX_EPOCH),
+                None,
+            );
+        }
+        assert_eq!(first.fence(), None);
+        assert_eq!(holder(&store), Some(""));
+        while second.has_news(&store) {
+            second.see(&store, Duration::from_secs(2));
+        }
+        assert!(until(&mut second, &mut store, 2, 5).is_some());
+    }
+
+    #[test]
+    fn le_6_a_watch_that_breaks_begins_with_what_is_there() {
+        let mut store = Store::new(Timestamp::UNIX_EPOCH);
+        let mut candidate = Candidate::new("a".to_owned(), Planted::default());
+        candidate.see(&store, Duration::ZERO);
+        assert!(!candidate.has_news(&store));
+        assert!(until(&mut candidate, &mut store, 0, 1).is_some());
+        assert!(candidate.has_news(&store));
+        candidate.lose_sight(Duration::from_secs(1));
+        candidate.see(&store, Duration::from_secs(1));
+        assert!(!candidate.has_news(&store));
+        assert!(candidate.is_leader());
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::actors::user::Deed;
-use crate::properties::{Violation, check_rest};
+use crate::properties::Violation;
 use crate::random::Random;
 use crate::world::{Setup, World};
 
@@ -64,14 +64,13 @@ pub struct Found {
     pub way: Vec<String>,
 }
 
-struct Search<'a> {
+struct Search {
     bound: Bound,
     /// States with the depth that was left when they were entered.
     seen: Mutex<HashMap<u64, u8>>,
     steps: AtomicU64,
     ends: AtomicU64,
     found: Mutex<Option<Found>>,
-    judge: &'a (dyn Fn(&World) -> Result<(), Violation> + Sync),
 }
 
 /// Takes every order of steps from a cluster at rest, in which people then do `deeds`.
@@ -95,7 +94,6 @@ pub fn explore(setup: &Setup, deeds: &[Deed], bound: Bound) -> Result<Explored, 
         steps: AtomicU64::new(0),
         ends: AtomicU64::new(0),
         found: Mutex::new(None),
-        judge: &|world| check_rest(&world.store, &world.facts),
     };
     search.all(&start);
     if let Some(found) = search.found.into_inner().ok().flatten() {
@@ -109,7 +107,7 @@ pub fn explore(setup: &Setup, deeds: &[Deed], bound: Bound) -> Result<Explored, 
     })
 }
 
-impl Search<'_> {
+impl Search {
     /// The first steps are dealt out to all cores.
     fn all(&self, start: &World) {
         let mut roots = vec![(start.clone(), self.bound.crashes, Vec::new())];
@@ -198,7 +196,7 @@ impl Search<'_> {
         }
         let mut world = world.clone();
         world.leave_to_chance(Random::new(number));
-        let result = world.run().and_then(|()| (self.judge)(&world));
+        let result = world.run().and_then(|()| world.check_rest());
         if let Err(violation) = result {
             self.note(violation, way.to_vec());
         }

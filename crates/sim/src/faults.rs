@@ -11,7 +11,7 @@ pub struct Faults {
     pub old_lists: u64,
     /// FM-4: a burst of events of one object arrives as its last one.
     pub coalesce: u64,
-    /// FM-5: a watch ends and lists anew, per step.
+    /// FM-5: a watch ends and lists anew, at once or after the list was refused for a while, per step.
     pub cut: u64,
     /// FM-5: a watch says nothing for five minutes, per step.
     pub hang: u64,

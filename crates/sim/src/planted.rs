@@ -119,11 +119,15 @@ pub enum Bug {
     WritesOn,
     /// A candidate takes the lease while its holder lives (LE-6).
     TakesLease,
+    /// A process that ends in good order keeps the lease (LE-8).
+    KeepsLease,
+    /// It gives the lease back before its work is done (SHD-1).
+    LeavesInHaste,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 54] = [
         Self::NoUidOnDelete,
         Self::NoFence,
         Self::NoGuard,
@@ -176,6 +180,8 @@ impl Bug {
         Self::PendingIgnored,
         Self::WritesOn,
         Self::TakesLease,
+        Self::KeepsLease,
+        Self::LeavesInHaste,
     ];
 }
 

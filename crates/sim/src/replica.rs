@@ -145,6 +145,8 @@ pub enum Decision<'a> {
 pub struct Memory {
     /// It works on keys.
     pub leads: bool,
+    /// SHD-1: it finishes what it does, and takes nothing more.
+    pub ends: bool,
     /// Its part in the election, if there is one.
     pub candidate: Option<Candidate>,
     /// The cache.
@@ -167,6 +169,7 @@ impl Memory {
     pub fn new(bugs: Planted) -> Self {
         Self {
             leads: false,
+            ends: false,
             candidate: None,
             cache: Cache::default(),
             watches: WATCHED.map(|kind| (kind, Watch::Unlisted)).into(),
@@ -177,6 +180,12 @@ impl Memory {
             groups: Lane::default(),
             bugs,
         }
+    }
+
+    /// SHD-1: all that it did is done, and it can give the Lease back.
+    pub fn can_leave(&self) -> bool {
+        let is_done = self.works.is_empty() || self.bugs.is(Bug::LeavesInHaste);
+        self.ends && is_done && self.candidate.as_ref().is_some_and(|one| !one.is_leaving())
     }
 
     /// LE-7: a write may start.
@@ -222,9 +231,9 @@ impl Memory {
         }
     }
 
-    /// KRS-38: all kinds have been listed.
+    /// KRS-38: all kinds have been listed once. What lists anew goes on with what it knew.
     pub fn is_synced(&self) -> bool {
-        self.watches.values().all(|w| matches!(w, Watch::At(_)))
+        self.listed.len() == WATCHED.len()
     }
 
     fn lane(&mut self, controller: Controller) -> &mut Lane {
@@ -353,6 +362,7 @@ impl Memory {
             Controller::Groups => &self.groups,
         };
         self.leads
+            && !self.ends
             && lane.queue.as_ref().is_some_and(|queue| {
                 queue.depth() > 0 || queue.next_deadline().is_some_and(|due| due <= now)
             })

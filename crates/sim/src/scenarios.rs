@@ -3,15 +3,15 @@
 
 mod processes;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::actors::user::{
     Deed, Wanted, delete_pod, force_delete_pod, hold_unready, image, key, let_go, scale,
 };
-use crate::actors::{controller, uid};
+use crate::actors::{controller, namespace, uid};
 use crate::faults::Faults;
 use crate::planted::Bug;
-use crate::store::{Cascade, Change, Kind, text};
+use crate::store::{Cascade, Change, Key, Kind, is_terminating, text};
 use crate::world::{Setup, World};
 
 /// Seeds that each scenario runs under.
@@ -294,6 +294,22 @@ fn further() -> Vec<Scenario> {
             lags: true,
         },
         Scenario {
+            name: "exhausted_group_is_kept",
+            setup: || {
+                let wanted = Wanted {
+                    more: json!({"leaderWorkerTemplate": {"maxGroupRestarts": 0}}),
+                    ..Wanted::default()
+                };
+                story(wanted, [delete_pod("demo-0-1")])
+            },
+            judge: |world| match world.store.get(&key(Kind::Pod, "demo-0")) {
+                Some(leader) if is_terminating(leader) => Ok(()),
+                leader => Err(format!("S-13: the leader is now {leader:?}")),
+            },
+            guard: Some(Bug::NoMark),
+            lags: true,
+        },
+        Scenario {
             name: "back_off_is_kept",
             setup: || {
                 let more = json!({"leaderWorkerTemplate": {"restartBackoff": {"baseSeconds": 20, "capSeconds": 80}}});
@@ -353,6 +369,41 @@ fn further() -> Vec<Scenario> {
             lags: true,
         },
         Scenario {
+            name: "namespace_ends_with_all_that_is_in_it",
+            setup: || namespace_ends(json!({})),
+            judge: nothing_is_left,
+            guard: None,
+            lags: true,
+        },
+        Scenario {
+            name: "namespace_ends_although_a_group_is_kept",
+            setup: || namespace_ends(json!({"leaderWorkerTemplate": {"maxGroupRestarts": 0}})),
+            judge: nothing_is_left,
+            guard: Some(Bug::DeafToSets),
+            lags: true,
+        },
+        Scenario {
+            name: "claims_stay",
+            setup: || with_claims("Retain", "Retain"),
+            judge: |world| claims(world, &["0", "0-1", "1", "1-1"]),
+            guard: None,
+            lags: true,
+        },
+        Scenario {
+            name: "claims_of_leaders_go_when_the_set_shrinks",
+            setup: || with_claims("Retain", "Delete"),
+            judge: |world| claims(world, &["0", "0-1", "1-1"]),
+            guard: None,
+            lags: true,
+        },
+        Scenario {
+            name: "claims_go_with_their_sets",
+            setup: || with_claims("Delete", "Delete"),
+            judge: |world| claims(world, &["0", "0-1"]),
+            guard: None,
+            lags: true,
+        },
+        Scenario {
             name: "size_crosses_one",
             setup: || {
                 let size = |n: i64| Deed::Edit(json!({"leaderWorkerTemplate": {"size": n}}));
@@ -392,7 +443,7 @@ fn further() -> Vec<Scenario> {
             name: "foreign_leader_set_under_our_name",
             setup: || foreign("demo"),
             judge: well,
-            guard: None,
+            guard: Some(Bug::AdoptsAnything),
             lags: false,
         },
         Scenario {
@@ -429,6 +480,62 @@ fn foreign(name: &str) -> Setup {
     Setup {
         deeds,
         ..Setup::default()
+    }
+}
+
+/// A set with volume claims whose first group fails, and whose second one goes.
+fn with_claims(deleted: &str, scaled: &str) -> Setup {
+    let template = json!({
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": deleted, "whenScaled": scaled},
+    });
+    let wanted = Wanted {
+        size: 2,
+        more: json!({"leaderWorkerTemplate": template}),
+        ..Wanted::default()
+    };
+    story(wanted, [delete_pod("demo-0-1"), Deed::Settle, scale(1)])
+}
+
+/// The claims of these pods are there, and no others.
+fn claims(world: &World, pods: &[&str]) -> Result<(), String> {
+    let wanted = pods.iter().map(|pod| format!("data-demo-{pod}"));
+    let found = world.store.list(Kind::PersistentVolumeClaim);
+    let found: Vec<String> = found.map(|(key, _)| key.name.to_string()).collect();
+    if found.iter().cloned().eq(wanted) {
+        Ok(())
+    } else {
+        Err(format!("claims {found:?} instead of those of {pods:?}"))
+    }
+}
+
+/// A group fails in a namespace that is deleted soon after.
+fn namespace_ends(more: Value) -> Setup {
+    let namespace = Key::new(Kind::Namespace, "", "default");
+    let body = json!({"metadata": {"finalizers": [namespace::FINALIZER]}});
+    let wanted = Wanted {
+        more,
+        ..Wanted::default()
+    };
+    let deeds = [
+        Deed::Create(namespace.clone(), body),
+        delete_pod("demo-0-1"),
+        Deed::Wait(2),
+        Deed::Delete(namespace, Cascade::Background, None),
+    ];
+    story(wanted, deeds)
+}
+
+fn nothing_is_left(world: &World) -> Result<(), String> {
+    let mut inside = world
+        .store
+        .all()
+        .filter(|(key, _)| &*key.namespace == "default");
+    let namespace = Key::new(Kind::Namespace, "", "default");
+    match (inside.next(), world.store.get(&namespace)) {
+        (None, None) => Ok(()),
+        (Some((key, _)), _) => Err(format!("L-5: {key} is left")),
+        (None, Some(_)) => Err("L-5: the namespace is left".to_owned()),
     }
 }
 

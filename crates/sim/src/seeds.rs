@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::actors::user::{Deed, Wanted};
 use crate::faults::Faults;
-use crate::properties::{Violation, check_rest, violated};
+use crate::properties::{Violation, violated};
 use crate::random::Random;
 use crate::runner::Summary;
 use crate::world::{Setup, World};
@@ -152,9 +152,7 @@ pub fn case(seed: u64) -> (&'static str, Setup) {
 /// Runs one world to its end, and judges it at rest.
 pub fn run(setup: &Setup) -> (World, Result<(), Violation>) {
     let mut world = World::new(setup.clone());
-    let result = world
-        .run()
-        .and_then(|()| check_rest(&world.store, &world.facts));
+    let result = world.run().and_then(|()| world.check_rest());
     if setup.trace {
         println!("{}\n{result:?}", world.last_commits(usize::MAX));
     }

@@ -1,7 +1,9 @@
 //! Everybody in the cluster but us: each is a function from the store to the next single write, so that others can come in between.
 
+mod claims;
 pub mod garbage;
 pub mod kubelet;
+pub mod namespace;
 pub mod stateful_set;
 pub mod user;
 

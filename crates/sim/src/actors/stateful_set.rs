@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::claims::Claims;
 use super::{controller, is_ready, label, number, owners, uid};
 use crate::store::{Key, Kind, Store, is_terminating, text};
 
@@ -62,6 +63,7 @@ pub fn next(store: &Store, key: &Key, gate: bool) -> Option<Write> {
         sync.adopt_revision()
             .or_else(|| sync.adopt_or_release(store))
             .or_else(|| sync.revision(store))
+            .or_else(|| sync.claim(store))
             .or_else(|| sync.pod(store, gate))
     };
     match work {
@@ -243,11 +245,36 @@ impl Sync<'_> {
         }
     }
 
+    fn claims<'a>(&'a self, pod: &'a str, ordinal: i64) -> Claims<'a> {
+        Claims {
+            key: self.key,
+            set: self.set,
+            pod,
+            is_wanted: self.wanted().contains(&ordinal),
+        }
+    }
+
+    /// The retention policy shows in the owners of claims before their pods are taken away.
+    fn claim(&self, store: &Store) -> Option<Write> {
+        self.pods.iter().find_map(|(ordinal, pod)| {
+            let name = text(pod, "/metadata/name").unwrap_or_default();
+            self.claims(name, *ordinal).to_own(store, pod)
+        })
+    }
+
+    /// A pod, or first a claim of it.
     fn create(&self, store: &Store, ordinal: i64) -> Write {
+        let name = format!("{}-{ordinal}", self.key.name);
+        let claims = self.claims(&name, ordinal);
+        claims
+            .missing(store)
+            .unwrap_or_else(|| self.create_pod(store, ordinal, &name))
+    }
+
+    fn create_pod(&self, store: &Store, ordinal: i64, name: &str) -> Write {
         let is_old = ordinal < self.start() + self.partition();
         let revision = if is_old { &self.current } else { &self.update };
         let template = self.template(store, revision);
-        let name = format!("{}-{ordinal}", self.key.name);
         let mut labels = template["metadata"]["labels"].clone();
         labels["apps.kubernetes.io/pod-index"] = json!(ordinal.to_string());
         labels["statefulset.kubernetes.io/pod-name"] = json!(name);
@@ -258,7 +285,7 @@ impl Sync<'_> {
         let metadata = json!({"namespace": &*self.key.namespace, "name": name, "generateName": format!("{}-", self.key.name),
             "labels": labels, "annotations": template["metadata"]["annotations"], "ownerReferences": [owner(self.key, self.set)]});
         let body = json!({"metadata": metadata, "spec": spec});
-        Write::Create(Key::new(Kind::Pod, &self.key.namespace, &name), body)
+        Write::Create(Key::new(Kind::Pod, &self.key.namespace, name), body)
     }
 
     fn template(&self, store: &Store, revision: &str) -> Value {
@@ -359,6 +386,7 @@ impl Sync<'_> {
     }
 }
 
-fn owner(key: &Key, set: &Value) -> Value {
+/// Reference to a set as the controller.
+pub(super) fn owner(key: &Key, set: &Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": &*key.name, "uid": uid(set), "controller": true, "blockOwnerDeletion": true})
 }

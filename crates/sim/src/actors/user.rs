@@ -75,8 +75,12 @@ pub enum Deed {
     Pod(Key, Event),
     /// The process of ours that leads dies.
     Kill,
+    /// The process of ours that leads is asked to end; for clusters with an election.
+    Stop,
     /// For so many seconds no pod is admitted.
     RefusePods(u64),
+    /// For so many seconds all requests of ours fail.
+    FailUs(u64),
 }
 
 /// The key of the set that most scenarios use, or of something of it.

@@ -1,6 +1,6 @@
 //! What must hold after every commit, on the store.
 
-use lws_api::names::{annotation as names, env as variables, label as labels};
+use lws_api::names::{BUDGET_FINALIZER, annotation as names, env as variables, label as labels};
 use lws_core::intent::Why;
 use serde_json::Value;
 
@@ -407,6 +407,10 @@ fn recreation(
             ),
         ));
     }
+    if fresh && writing.why == Some(Why::BudgetExhausted) && !facts.may_repeat && !is_kept(leader) {
+        let text = format!("{} is ended for good, and nothing keeps it", commit.key);
+        return Err(violated("S-13", text));
+    }
     if !fresh || writing.why != Some(Why::GroupFailed) {
         return Ok(());
     }
@@ -439,6 +443,13 @@ fn recreation(
         return Ok(());
     }
     backoff(template, before, leader, commit)
+}
+
+/// FAIL-72: the leader is marked, and held, so that nobody makes it anew.
+fn is_kept(leader: &Value) -> bool {
+    let finalizers = leader["metadata"]["finalizers"].as_array();
+    let is_held = finalizers.is_some_and(|all| all.iter().any(|one| one == BUDGET_FINALIZER));
+    is_held && annotation(leader, names::RESTART_BUDGET_EXHAUSTED) == "true"
 }
 
 fn backoff(

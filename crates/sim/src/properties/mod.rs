@@ -49,8 +49,8 @@ pub struct Facts {
     pub known: BTreeMap<String, Known>,
     /// Incidents by UID of the leader.
     pub incidents: BTreeMap<String, u32>,
-    /// Leaders with an incident that a replica must answer: a synced one knew the pod.
-    pub owed: BTreeSet<String>,
+    /// Leaders with an incident that must be answered, and which of our processes knew the pod that failed.
+    pub owed: BTreeMap<String, BTreeSet<usize>>,
     /// Leaders that we deleted.
     pub deleted_leaders: BTreeSet<String>,
     /// An answer was lost, a process died, or two led.

@@ -11,14 +11,18 @@ use crate::actors::kubelet::BROKEN;
 use crate::actors::{annotation, controller, is_ready, label, number, uid};
 use crate::store::{Key, Kind, Store, is_terminating, text};
 
-/// Judges a store in which nothing happens any more.
-pub fn check_rest(store: &Store, facts: &Facts) -> Result<(), Violation> {
+/// Judges a store in which nothing happens any more, and in which the processes `leading` of ours lead.
+pub fn check_rest(
+    store: &Store,
+    facts: &Facts,
+    leading: &BTreeSet<usize>,
+) -> Result<(), Violation> {
     let sets: Vec<_> = store.list(Kind::LeaderWorkerSet).collect();
     nothing_left_behind(store, &sets)?;
     for (key, lws) in sets {
         Rest { store, key, lws }.check()?;
     }
-    recreated(store, facts)
+    recreated(store, facts, leading)
 }
 
 /// L-5.
@@ -36,11 +40,15 @@ fn nothing_left_behind(store: &Store, sets: &[(&Key, &Arc<Value>)]) -> Result<()
     }
 }
 
-/// L-3: a group with an incident that we knew of is another group now.
-fn recreated(store: &Store, facts: &Facts) -> Result<(), Violation> {
+/// L-3: a group with an incident that who leads knew of is another group now.
+fn recreated(store: &Store, facts: &Facts, leading: &BTreeSet<usize>) -> Result<(), Violation> {
+    let is_owed = |pod: &Value| {
+        let knew = facts.owed.get(uid(pod));
+        knew.is_some_and(|knew| !knew.is_disjoint(leading))
+    };
     let kept = store
         .list(Kind::Pod)
-        .find(|(_, pod)| facts.owed.contains(uid(pod)) && !is_terminating(pod));
+        .find(|(_, pod)| is_owed(pod) && !is_terminating(pod));
     match kept {
         Some((key, pod)) => Err(violated(
             "L-3",

@@ -111,6 +111,11 @@ impl Store {
         self.version
     }
 
+    /// How often objects of a kind were written.
+    pub fn writes(&self, kind: Kind) -> u64 {
+        self.versions.get(&kind).copied().unwrap_or_default()
+    }
+
     /// The clock that creation and deletion times are taken from.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
@@ -172,6 +177,18 @@ impl Store {
                 ""
             };
             return Err(fail(Class::Exists, format!("{words}{key} already exists")));
+        }
+        let namespace = Key::new(Kind::Namespace, "", &key.namespace);
+        if self
+            .objects
+            .get(&namespace)
+            .is_some_and(|o| is_terminating(o))
+        {
+            let why = format!(
+                "{key}: unable to create new content in namespace {} because it is being terminated",
+                key.namespace
+            );
+            return Err(fail(Class::Terminating, why));
         }
         defaults::fill(key.kind, &mut object);
         validate::check(key.kind, None, &object)?;

@@ -2,7 +2,7 @@
 
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::Deed;
-use crate::actors::{garbage, stateful_set};
+use crate::actors::{garbage, namespace, stateful_set};
 use crate::properties::{Violation, Writing};
 use crate::replica::{Controller, Flight, Memory, Watch, Work};
 use crate::store::{Key, Kind};
@@ -63,21 +63,13 @@ impl World {
                     actions.push((Action::Work(index, position), self.weight(2, 6)));
                 }
             }
-            if let Some(candidate) = &memory.candidate
-                && candidate.is_due(self.now)
-                && !(candidate.needs_server() && self.is_server_down())
-                && !is_stopped
-            {
-                actions.push((Action::Elect(index), self.weight(2, 6)));
-            }
             if is_stopped {
                 continue;
             }
+            self.enabled_of_election(index, memory, actions);
             for (kind, watch) in &memory.watches {
-                let is_held = self.is_server_down()
-                    || memory.held.get(kind).is_some_and(|until| *until > self.now);
                 match watch {
-                    _ if is_held => {}
+                    _ if self.is_held(memory, *kind) => {}
                     Watch::Unlisted | Watch::Listing(_) => {
                         actions.push((Action::List(index, *kind), self.weight(1, 4)));
                     }
@@ -98,6 +90,24 @@ impl World {
                 }
             }
         }
+    }
+
+    fn enabled_of_election(&self, index: usize, memory: &Memory, actions: &mut Vec<(Action, u64)>) {
+        let Some(candidate) = &memory.candidate else {
+            return;
+        };
+        let is_cut_off = candidate.needs_server() && self.is_server_down();
+        if (candidate.is_due(self.now) || memory.can_leave()) && !is_cut_off {
+            actions.push((Action::Elect(index), self.weight(2, 6)));
+        }
+        if candidate.has_news(&self.store) && !self.is_held(memory, Kind::Lease) {
+            actions.push((Action::SeeLease(index), self.weight(1, 4)));
+        }
+    }
+
+    fn is_held(&self, memory: &Memory, kind: Kind) -> bool {
+        let held = memory.held.get(&kind);
+        self.is_server_down() || held.is_some_and(|until| *until > self.now)
     }
 
     /// FM-11: the process stands still.
@@ -130,6 +140,11 @@ impl World {
                 actions.push((Action::Collect(write), 4));
             }
         }
+        actions.extend(
+            namespace::next(&self.store)
+                .into_iter()
+                .map(|write| (Action::Empty(write), 4)),
+        );
         for (key, pod) in self.store.list(Kind::Pod) {
             if let Some(event) = kubelet::next(pod) {
                 actions.push((Action::Kubelet(key.clone(), event), 5));
@@ -174,6 +189,7 @@ impl World {
                 self.start(index);
             }
             Action::Elect(index) => return self.elect(index),
+            Action::SeeLease(index) => self.see_lease(index),
             Action::Lead(index) => {
                 let now = self.now;
                 if let Some(memory) = self.process(index) {
@@ -182,6 +198,7 @@ impl World {
             }
             Action::Sets(write) => self.stateful_set(write),
             Action::Collect(write) => self.collect(write),
+            Action::Empty(write) => self.empty(write),
             Action::Kubelet(key, event) => self.kubelet(&key, event),
             Action::Deed => {
                 if let Some(deed) = self.deeds.pop_front() {

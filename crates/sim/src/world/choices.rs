@@ -3,7 +3,7 @@
 use super::World;
 use crate::actors::user::Deed;
 use crate::exhaustive::Fingerprint;
-use crate::properties::{Violation, check_rest};
+use crate::properties::Violation;
 use crate::random::Random;
 
 impl World {
@@ -35,7 +35,7 @@ impl World {
             None => {
                 let rest = self.idle().and_then(|goes_on| match goes_on {
                     true => Ok(()),
-                    false => check_rest(&self.store, &self.facts),
+                    false => self.check_rest(),
                 });
                 ("time passes".to_owned(), rest)
             }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{NODES, World, at};
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::{self, Deed};
-use crate::actors::{garbage, label, number, stateful_set};
+use crate::actors::{garbage, label, namespace, number, stateful_set};
 use crate::api;
 use crate::store::{Cascade, Deletion, Key, Kind, text};
 
@@ -112,6 +112,16 @@ impl World {
         }
     }
 
+    pub(super) fn empty(&mut self, write: namespace::Write) {
+        let by = "namespace-controller";
+        match write {
+            namespace::Write::Delete(key, uid) => {
+                self.delete(by, &key, Some(uid), Cascade::Background, None);
+            }
+            namespace::Write::Release(key, patch) => self.patch(by, &key, false, &patch),
+        }
+    }
+
     pub(super) fn kubelet(&mut self, key: &Key, event: Event) {
         let node = *self.random.pick(&NODES).unwrap_or(&"node-a");
         let patch = self
@@ -152,8 +162,13 @@ impl World {
             }
             Deed::Pod(key, event) => return self.kubelet(&key, event),
             Deed::Kill => return self.kill_leader(),
+            Deed::Stop => return self.stop_leader(),
             Deed::RefusePods(seconds) => {
                 self.trouble.pods_refused = self.now + Duration::from_secs(seconds);
+                return;
+            }
+            Deed::FailUs(seconds) => {
+                self.trouble.we_fail = self.now + Duration::from_secs(seconds);
                 return;
             }
             Deed::Settle => return,

@@ -30,11 +30,16 @@ impl World {
                 memory.held.insert(kind, until);
             }
         }
+        // 403, 404: a list is refused for a while.
+        let is_refused = self.random.chance(300);
         if self.random.chance(faults.cut)
             && let Some(memory) = self.process(index)
             && memory.is_synced()
         {
             memory.watches.insert(kind, Watch::Unlisted);
+            if is_refused {
+                memory.held.insert(kind, now + Duration::from_secs(30));
+            }
         }
         if self.random.chance(faults.hang)
             && let Some(memory) = self.process(index)
@@ -42,10 +47,7 @@ impl World {
             memory.held.insert(kind, now + Duration::from_secs(300));
         }
         if self.setup.election {
-            if self.random.chance(faults.two_leaders) {
-                let until = now + Duration::from_secs(5 + self.random.below(55));
-                self.trouble.stopped.insert(index, until);
-            }
+            self.disturb_election(index, &faults);
         } else if self.random.chance(faults.two_leaders) {
             if let Some(memory) = self.process(index)
                 && memory.is_synced()
@@ -68,6 +70,30 @@ impl World {
             self.edit();
         }
         self.judge(&Writing::default())
+    }
+
+    /// FM-2, FM-5, FM-11: the view of the Lease is bad, a process stands still, or one hands over in good order.
+    fn disturb_election(&mut self, index: usize, faults: &Faults) {
+        let now = self.now;
+        if self.random.chance(faults.two_leaders) {
+            let until = now + Duration::from_secs(5 + self.random.below(55));
+            self.trouble.stopped.insert(index, until);
+        }
+        if self.random.chance(faults.two_leaders) {
+            self.stop_leader();
+        }
+        let lags = self.random.chance(faults.lag);
+        let until = now + Duration::from_millis(20 * self.random.below(3000));
+        let breaks = self.random.chance(faults.cut);
+        let Some(memory) = self.process(index) else {
+            return;
+        };
+        if lags {
+            memory.held.insert(Kind::Lease, until);
+        }
+        if let Some(candidate) = memory.candidate.as_mut().filter(|_| breaks) {
+            candidate.lose_sight(now);
+        }
     }
 
     /// Faults that last for a while.

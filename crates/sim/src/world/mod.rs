@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::actors::kubelet::Event;
 use crate::actors::user::Deed;
-use crate::actors::{garbage, stateful_set};
+use crate::actors::{garbage, namespace, stateful_set};
 use crate::faults::Faults;
 use crate::planted::Planted;
 use crate::properties::{Facts, Violation, violated};
@@ -111,8 +111,10 @@ enum Action {
     Start(usize),
     Lead(usize),
     Elect(usize),
+    SeeLease(usize),
     Sets(stateful_set::Write),
     Collect(garbage::Write),
+    Empty(namespace::Write),
     Kubelet(Key, Event),
     Deed,
 }
@@ -124,6 +126,8 @@ struct Trouble {
     server_down: Duration,
     /// FM-10, FM-17: no pod is admitted until then.
     pods_refused: Duration,
+    /// FM-7: all requests of ours fail until then.
+    we_fail: Duration,
     /// FM-12: how far our clock is off.
     clock_off: SignedDuration,
     /// FM-13: an actor, and until when it stands still.
@@ -288,9 +292,9 @@ impl World {
         }
         let leads = |m: &Option<Memory>| m.as_ref().is_some_and(|m| m.leads);
         if self.processes.iter().filter(|m| leads(m)).count() > 1
-            && let Some(first) = self.processes.iter_mut().find(|m| leads(m))
+            && let Some(first) = self.processes.iter().position(leads)
         {
-            *first = None;
+            self.end_process(first);
         }
     }
 
@@ -322,7 +326,7 @@ impl World {
             match self.deeds.front() {
                 None => return Ok(false),
                 Some(Deed::Settle) => {
-                    crate::properties::check_rest(&self.store, &self.facts)?;
+                    self.check_rest()?;
                     self.deeds.pop_front();
                 }
                 Some(_) => {}

@@ -34,6 +34,7 @@ impl World {
         let Some(Some(memory)) = self.processes.get_mut(index) else {
             return Ok(());
         };
+        let can_leave = memory.can_leave();
         let Some(candidate) = &mut memory.candidate else {
             return Ok(());
         };
@@ -41,11 +42,41 @@ impl World {
             self.crash(index);
             return Ok(());
         }
+        if candidate.has_left() {
+            self.end_process(index);
+            return Ok(());
+        }
+        if can_leave {
+            candidate.begin_to_leave();
+        }
         candidate.step(&mut self.store, by, (now, wall), fate);
         if candidate.is_leader() && !memory.leads {
             memory.lead(now);
         }
         self.judge(&Writing::default())
+    }
+
+    /// The watch of the Lease begins, or tells something.
+    pub(super) fn see_lease(&mut self, index: usize) {
+        let now = self.now;
+        let Some(Some(memory)) = self.processes.get_mut(index) else {
+            return;
+        };
+        if let Some(candidate) = &mut memory.candidate {
+            candidate.see(&self.store, now);
+        }
+    }
+
+    /// SHD-1, FM-11: the process of ours that leads is asked to end.
+    pub(super) fn stop_leader(&mut self) {
+        let leader = self
+            .processes
+            .iter_mut()
+            .flatten()
+            .find(|memory| memory.leads);
+        if let Some(memory) = leader {
+            memory.ends = true;
+        }
     }
 
     fn fate(&mut self) -> Option<Fate> {
@@ -261,12 +292,17 @@ impl World {
 
     pub(super) fn crash(&mut self, index: usize) {
         self.meet_all("crash", Some(index));
+        self.end_process(index);
+    }
+
+    /// What only this process knew, nobody knows any more.
+    pub(super) fn end_process(&mut self, index: usize) {
         self.set_process(index, None);
         self.facts.may_repeat = true;
-        let is_watched = self.processes.iter().flatten().any(Memory::is_synced);
-        if !is_watched {
-            self.facts.owed.clear();
-        }
+        self.facts.owed.retain(|_, knew| {
+            knew.remove(&index);
+            !knew.is_empty()
+        });
     }
 
     fn commit(&mut self, index: usize, work: usize, request: &Request) -> Result<(), Violation> {
@@ -342,12 +378,16 @@ impl World {
         self.facts.may_repeat = true;
         self.trouble.server_down =
             self.now + Duration::from_millis(1000 + self.random.below(19_000));
+        let now = self.now;
         for index in 0..self.processes.len() {
             let Some(memory) = self.process(index) else {
                 continue;
             };
             if memory.is_synced() {
                 memory.watches = WATCHED.map(|kind| (kind, Watch::Unlisted)).into();
+            }
+            if let Some(candidate) = &mut memory.candidate {
+                candidate.lose_sight(now);
             }
             for work in 0..memory.works.len() {
                 self.cut_off(index, work)?;
@@ -399,6 +439,9 @@ impl World {
     }
 
     fn fault_of(&mut self, request: &Request) -> Option<&'static str> {
+        if self.trouble.we_fail > self.now {
+            return Some("error");
+        }
         if !self.is_faulty() {
             return None;
         }

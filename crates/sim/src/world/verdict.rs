@@ -1,13 +1,14 @@
 //! Commits are shown to the judge, and what the judge needs to know beyond them is worked out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lws_core::model::ObjectKey;
 
 use super::{World, at};
 use crate::actors::{label, uid};
-use crate::properties::{Violation, Writing, check_commit, violated};
+use crate::properties::{Violation, Writing, check_commit, check_rest, violated};
+use crate::replica::Memory;
 use crate::store::{Change, Key, Kind, is_terminating};
 
 impl World {
@@ -48,16 +49,25 @@ impl World {
         }
     }
 
-    /// L-3: a synced replica knew the pod when it failed, and its set wants groups recreated.
+    /// Judges what has come to rest.
+    pub fn check_rest(&self) -> Result<(), Violation> {
+        let processes = self.processes.iter().enumerate();
+        let leading = processes.filter(|(_, memory)| memory.as_ref().is_some_and(|m| m.leads));
+        let leading = leading.map(|(index, _)| index).collect();
+        check_rest(&self.store, &self.facts, &leading)
+    }
+
+    /// L-3: synced replicas knew the pod when it failed, and its set wants groups recreated.
     fn owe(&mut self, commit: &crate::store::Commit, before: &BTreeMap<String, u32>) {
         let pod = ObjectKey::new(&commit.key.namespace, &commit.key.name);
-        let knows = self.processes.iter().flatten().any(|memory| {
+        let knows = |memory: &Memory| {
+            let known = memory.cache.pod(&pod);
             memory.is_synced()
-                && memory
-                    .cache
-                    .pod(&pod)
-                    .is_some_and(|known| known.meta.uid.as_str() == uid(&commit.object))
-        });
+                && known.is_some_and(|known| known.meta.uid.as_str() == uid(&commit.object))
+        };
+        let processes = self.processes.iter().enumerate();
+        let knew = processes.filter(|(_, memory)| memory.as_ref().is_some_and(knows));
+        let knew: BTreeSet<usize> = knew.map(|(index, _)| index).collect();
         let set = label(&commit.object, lws_api::names::label::NAME);
         let lws = self
             .store
@@ -72,7 +82,7 @@ impl World {
             .store
             .list(Kind::StatefulSet)
             .any(|(_, set)| Some(uid(set)) == owner && !is_terminating(set));
-        if !knows || !recreates || !has_set || commit.by == "garbage-collector" {
+        if knew.is_empty() || !recreates || !has_set || commit.by == "garbage-collector" {
             return;
         }
         let new = self
@@ -89,7 +99,9 @@ impl World {
             })
         };
         let new: Vec<String> = new.filter(is_same).collect();
-        self.facts.owed.extend(new);
+        for leader in new {
+            self.facts.owed.entry(leader).or_default().extend(&knew);
+        }
     }
 
     /// Pods that ended, whoever ended them.
