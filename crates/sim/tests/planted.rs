@@ -36,7 +36,10 @@ fn by_story(scenario: &Scenario, bug: Bug) -> Option<String> {
 /// Random runs, most of them with all faults that leave no doubt about who did what, some with many failing pods and no edits. What concerns the
 /// election needs one.
 fn by_chance(bug: Bug) -> Option<String> {
-    let election = matches!(bug, Bug::WritesOn | Bug::TakesLease);
+    let election = matches!(
+        bug,
+        Bug::WritesOn | Bug::TakesLease | Bug::KeepsLease | Bug::LeavesInHaste
+    );
     (0..400).find_map(|seed| {
         let (family, setup) = case(seed);
         let rough = Faults {

@@ -26,8 +26,9 @@ pub fn check_commit(
     commit: &Commit,
     writing: &Writing,
 ) -> Result<(), Violation> {
-    learn(facts, commit);
+    // Whose it was before counts: what a write of ours makes of it is not known yet.
     ownership(facts, commit, writing)?;
+    learn(facts, commit);
     match commit.key.kind {
         Kind::LeaderWorkerSet => set(facts, commit, writing)?,
         Kind::StatefulSet => stateful_set(store, facts, commit, writing)?,

@@ -52,9 +52,12 @@ pub(super) fn all() -> Vec<Scenario> {
             lags: false,
         },
         Scenario {
-            name: "leader_ends_in_the_middle_of_a_rollout",
-            setup: || elected([image("v2"), Deed::Wait(1), Deed::Stop]),
-            judge: |world| ended(world, &[("demo-0", 1), ("demo-1", 1)]),
+            name: "leaders_end_in_the_middle_of_rollouts",
+            setup: || {
+                let deeds = ["v2", "v3", "v1", "v2"].map(|name| [image(name), Deed::Stop]);
+                elected(deeds.into_iter().flatten())
+            },
+            judge: well,
             guard: Some(Bug::LeavesInHaste),
             lags: false,
         },

@@ -34,7 +34,7 @@ impl World {
         let Some(Some(memory)) = self.processes.get_mut(index) else {
             return Ok(());
         };
-        let can_leave = memory.can_leave();
+        let (can_leave, is_done) = (memory.can_leave(), memory.works.is_empty());
         let Some(candidate) = &mut memory.candidate else {
             return Ok(());
         };
@@ -42,7 +42,7 @@ impl World {
             self.crash(index);
             return Ok(());
         }
-        if candidate.has_left() {
+        if candidate.has_left() && is_done {
             self.end_process(index);
             return Ok(());
         }
