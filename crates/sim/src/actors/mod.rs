@@ -9,7 +9,7 @@ pub mod user;
 
 use serde_json::Value;
 
-use crate::store::text;
+use crate::store::{part, text};
 
 /// The UID of an object.
 pub fn uid(object: &Value) -> &str {
@@ -23,11 +23,8 @@ pub fn controller(object: &Value) -> Option<&Value> {
 
 /// All owner references.
 pub fn owners(object: &Value) -> impl Iterator<Item = &Value> {
-    object
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    let owners = part(object, "/metadata/ownerReferences").and_then(Value::as_array);
+    owners.into_iter().flatten()
 }
 
 /// A label.
@@ -46,15 +43,14 @@ fn member<'a>(object: &'a Value, map: &str, name: &str) -> &'a str {
 
 /// A number by JSON pointer, 0 if absent.
 pub fn number(object: &Value, pointer: &str) -> i64 {
-    object
-        .pointer(pointer)
+    part(object, pointer)
         .and_then(Value::as_i64)
         .unwrap_or_default()
 }
 
 /// Phase Running and condition Ready.
 pub fn is_ready(pod: &Value) -> bool {
-    let ready = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let ready = part(pod, "/status/conditions").and_then(Value::as_array);
     text(pod, "/status/phase") == Some("Running")
         && ready
             .into_iter()

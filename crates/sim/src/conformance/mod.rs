@@ -9,6 +9,6 @@ mod simulated;
 mod trace;
 mod view;
 
-pub use simulated::Simulated;
+pub use simulated::{Break, Simulated};
 pub use trace::{Fence, LONG_AGO, NOBODY, Named, Operation, Trace};
 pub use view::{Names, View, differences};

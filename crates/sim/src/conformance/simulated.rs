@@ -9,11 +9,28 @@ use crate::api;
 use crate::store::{self, Answer, Cascade, Deletion, Key, text};
 use crate::world::{Setup, World};
 
+/// A rule of API servers that a simulated one can be made to break, to show that traces notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// UIDs and versions in requests count for nothing.
+    Preconditions,
+    /// Dependents always go in the background.
+    Propagation,
+    /// What an applier no longer names stays.
+    Ownership,
+}
+
+impl Break {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Preconditions, Self::Propagation, Self::Ownership];
+}
+
 /// A simulated cluster that is given requests.
 pub struct Simulated {
     world: World,
     namespace: String,
     names: Names,
+    broken: Option<Break>,
 }
 
 impl Simulated {
@@ -28,7 +45,20 @@ impl Simulated {
             world: World::new(setup),
             namespace: namespace.to_owned(),
             names: Names::default(),
+            broken: None,
         }
+    }
+
+    /// The same with a broken rule.
+    pub fn broken(self, rule: Break) -> Self {
+        Self {
+            broken: Some(rule),
+            ..self
+        }
+    }
+
+    fn breaks(&self, rule: Break) -> bool {
+        self.broken == Some(rule)
     }
 
     fn key(&self, named: &Named) -> Key {
@@ -43,7 +73,15 @@ impl Simulated {
             let owner = self.world.store.get(&self.key(named))?;
             text(owner, "/metadata/uid").map(str::to_owned)
         };
-        let body = operation.body(live.as_deref(), owner);
+        let mut body = operation.body(live.as_deref(), owner);
+        let is_patch = !matches!(operation, Operation::Apply(..));
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut)
+            && self.breaks(Break::Preconditions)
+            && is_patch
+        {
+            metadata.remove("uid");
+            metadata.remove("resourceVersion");
+        }
         let answer = self.send(operation, key.clone(), live.as_deref(), body);
         let after = self.world.store.get(&key).map(|object| &**object);
         let is_changed = operation.is_changed(live.as_deref(), after);
@@ -60,8 +98,12 @@ impl Simulated {
         live: Option<&Value>,
         body: Value,
     ) -> Answer {
+        let fenced = !self.breaks(Break::Preconditions);
+        let by_policy = !self.breaks(Break::Propagation);
+        let merges = self.breaks(Break::Ownership);
         let store = &mut self.world.store;
         match operation {
+            Operation::Apply(..) if merges => store.patch("applier", &key, false, &body),
             Operation::Create(..) => api::create(store, "user", key, body),
             Operation::Generate(..) => api::generate(store, "user", &key, body),
             Operation::Apply(..) => store.apply("applier", &key, &body),
@@ -69,10 +111,17 @@ impl Simulated {
             Operation::PatchStatus(..) => store.patch("user", &key, true, &body),
             Operation::Delete(_, by_uid, by_version, cascade, grace) => {
                 let of = |pointer| live.and_then(|object| text(object, pointer));
+                let uid = by_uid.value(of("/metadata/uid"), NOBODY);
+                let version = by_version.value(of("/metadata/resourceVersion"), LONG_AGO);
+                let cascade = cascade.unwrap_or_else(|| as_before(live));
                 let deletion = Deletion {
-                    uid: by_uid.value(of("/metadata/uid"), NOBODY),
-                    version: by_version.value(of("/metadata/resourceVersion"), LONG_AGO),
-                    cascade: cascade.unwrap_or_else(|| as_before(live)),
+                    uid: uid.filter(|_| fenced),
+                    version: version.filter(|_| fenced),
+                    cascade: if by_policy {
+                        cascade
+                    } else {
+                        Cascade::Background
+                    },
                     grace: *grace,
                 };
                 store.delete("user", &key, &deletion)

@@ -541,7 +541,17 @@ pub fn finalizers(object: &Value) -> Vec<&str> {
 
 /// A text member by JSON pointer.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
-    object.pointer(pointer).and_then(Value::as_str)
+    part(object, pointer).and_then(Value::as_str)
+}
+
+/// A member by JSON pointer whose names need no escapes; what does need them costs a search in every name.
+pub fn part<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut names = pointer.split('/').skip(1);
+    names.try_fold(object, |value, name| match value {
+        Value::Object(members) => members.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
 }
 
 /// The metadata, made if it is missing.

@@ -1,5 +1,7 @@
 //! What could happen next, with weights, and the one that is picked.
 
+use std::sync::Arc;
+
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::Deed;
 use crate::actors::{garbage, namespace, stateful_set};
@@ -10,13 +12,18 @@ use crate::store::{Key, Kind};
 use super::{Action, World};
 
 impl World {
-    pub(super) fn enabled(&mut self) -> Vec<(Action, u64)> {
+    pub(super) fn enabled(&mut self) -> Vec<(Arc<Action>, u64)> {
         if self.cluster.0 != self.store.version() {
-            self.cluster = (self.store.version(), self.enabled_of_cluster());
+            let all = self.enabled_of_cluster().into_iter();
+            let all = all.map(|(action, actor)| (Arc::new(action), actor));
+            self.cluster = (self.store.version(), all.collect());
         }
-        let mut actions = Vec::new();
-        self.enabled_of_ours(&mut actions);
-        actions.retain(|(_, weight)| *weight > 0);
+        let mut ours = Vec::new();
+        self.enabled_of_ours(&mut ours);
+        let ours = ours.into_iter().filter(|(_, weight)| *weight > 0);
+        let mut actions: Vec<_> = ours
+            .map(|(action, weight)| (Arc::new(action), weight))
+            .collect();
         if self.is_server_down() {
             return actions;
         }
@@ -31,7 +38,7 @@ impl World {
         match self.deeds.front() {
             Some(Deed::Settle) | None => {}
             Some(_) if self.now < self.wait_until => {}
-            Some(_) => actions.push((Action::Deed, 1)),
+            Some(_) => actions.push((Arc::new(Action::Deed), 1)),
         }
         actions
     }

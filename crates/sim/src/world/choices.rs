@@ -1,5 +1,7 @@
 //! One step of a cluster at a time, chosen from outside, and what tells two clusters apart.
 
+use std::sync::Arc;
+
 use super::World;
 use crate::actors::user::Deed;
 use crate::exhaustive::Fingerprint;
@@ -31,7 +33,10 @@ impl World {
         // Whatever is left to chance within a step comes out the same in every state.
         self.random = Random::new(0);
         match self.enabled().into_iter().nth(number) {
-            Some((action, _)) => (format!("{action:?}"), self.perform(action)),
+            Some((action, _)) => {
+                let name = format!("{action:?}");
+                (name, self.perform(Arc::unwrap_or_clone(action)))
+            }
             None => {
                 let rest = self.idle().and_then(|goes_on| match goes_on {
                     true => Ok(()),

@@ -8,6 +8,7 @@ mod ours;
 mod verdict;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -173,7 +174,7 @@ pub struct World {
     /// Every order is taken: nothing is left to chance.
     exploring: bool,
     /// What the cluster would do, as of a version of the store.
-    cluster: (u64, Vec<(Action, u64)>),
+    cluster: (u64, Vec<(Arc<Action>, u64)>),
 }
 
 impl World {
@@ -253,7 +254,7 @@ impl World {
                 if self.setup.trace {
                     println!("{:>10.3}s {action:?}", self.now.as_secs_f64());
                 }
-                self.perform(action)?;
+                self.perform(Arc::unwrap_or_clone(action))?;
             }
             None => return self.idle(),
         }
