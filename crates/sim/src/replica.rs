@@ -97,6 +97,8 @@ pub struct Work {
     pub flight: Flight,
     /// Number of the request among all of the run, from 1.
     pub request: u64,
+    /// Up to which version the watch of pods had told when it was decided.
+    pub pods_seen: u64,
     /// FM-18: its answer takes until then.
     pub slow_until: Duration,
     decided: Decided,
@@ -234,6 +236,13 @@ impl Memory {
     /// KRS-38: all kinds have been listed once. What lists anew goes on with what it knew.
     pub fn is_synced(&self) -> bool {
         self.listed.len() == WATCHED.len()
+    }
+
+    fn pods_seen(&self) -> u64 {
+        match self.watches.get(&Kind::Pod) {
+            Some(Watch::At(version)) => *version,
+            Some(Watch::Listing(_) | Watch::Unlisted) | None => 0,
+        }
     }
 
     fn lane(&mut self, controller: Controller) -> &mut Lane {
@@ -428,6 +437,7 @@ impl Memory {
                 key: turn.key,
                 flight: Flight::Idle,
                 request: 0,
+                pods_seen: self.pods_seen(),
                 slow_until: Duration::ZERO,
                 decided,
                 run: Run::new(steps),

@@ -3,6 +3,7 @@
 use lws_sim::actors::user::{
     Deed, Wanted, delete_pod, force_delete_pod, hold_unready, image, key, let_go, scale,
 };
+use lws_sim::faults::Faults;
 use lws_sim::runner::{Plan, conclude, run};
 use lws_sim::seeds;
 use lws_sim::store::{Cascade, Kind};
@@ -16,6 +17,8 @@ const POINTS: [Point; 4] = [
     Point::Answered,
 ];
 const BEHIND: [u64; 3] = [0, 1, 3];
+/// Runs without a crash that those with one are compared with.
+const CRASH_FREE: u64 = 24;
 
 fn crash_everywhere(name: &'static str, wanted: Wanted, deeds: &[Deed]) {
     let first = [Deed::Apply(Box::new(wanted)), Deed::Settle];
@@ -25,6 +28,7 @@ fn crash_everywhere(name: &'static str, wanted: Wanted, deeds: &[Deed]) {
     };
     let (reference, result) = seeds::run(&setup);
     result.unwrap_or_else(|v| panic!("without a crash: {v:?}"));
+    let most = most_ends(&setup);
     let crash = |number: u64| {
         let pick = |list_len: usize, number: u64| usize::try_from(number).unwrap() % list_len;
         Crash {
@@ -47,16 +51,36 @@ fn crash_everywhere(name: &'static str, wanted: Wanted, deeds: &[Deed]) {
             };
             (name, setup)
         },
-        |_, world| no_more_ends(world, &reference),
+        |_, world| no_more_ends(world, most),
     );
     let summary = conclude(name, outcome);
     assert_eq!(summary.crash_points, summary.runs, "every crash happened");
 }
 
-fn no_more_ends(world: &World, reference: &World) -> Result<(), String> {
-    let (ends, wanted) = (world.group_ends(), reference.group_ends());
-    if ends > wanted {
-        return Err(format!("L-4: {ends} groups ended instead of {wanted}"));
+/// Most groups that end without a crash, in every second run under watches that lag as first lists do: what people do in the middle of something meets
+/// it where chance has it, and a pod may be seen to go before its StatefulSet is.
+fn most_ends(setup: &Setup) -> u64 {
+    let ends = (1..=CRASH_FREE).map(|seed| {
+        let lags = seed % 2 == 1;
+        let lag = Faults {
+            lag: if lags { 40 } else { 0 },
+            ..Faults::default()
+        };
+        let setup = Setup {
+            seed,
+            faults: lag,
+            fault_steps: if lags { 1500 } else { 0 },
+            ..setup.clone()
+        };
+        seeds::run(&setup).0.group_ends()
+    });
+    ends.max().unwrap_or_default()
+}
+
+fn no_more_ends(world: &World, most: u64) -> Result<(), String> {
+    let ends = world.group_ends();
+    if ends > most {
+        return Err(format!("L-4: {ends} groups ended instead of {most}"));
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ pub struct Writing {
     pub decided: Option<String>,
     /// Key of the revision that the leader set was seen to have.
     pub seen_revision: Option<String>,
+    /// Up to which version its process had been told of pods.
+    pub pods_seen: u64,
 }
 
 /// Takes a commit into the history and judges it.
@@ -31,7 +33,10 @@ pub fn check_commit(
     learn(facts, commit);
     match commit.key.kind {
         Kind::LeaderWorkerSet => set(facts, commit, writing)?,
-        Kind::StatefulSet => stateful_set(store, facts, commit, writing)?,
+        Kind::StatefulSet => {
+            learn_blind_set(store, facts, commit, writing);
+            stateful_set(store, facts, commit, writing)?;
+        }
         Kind::Pod => pod(store, facts, commit, writing)?,
         Kind::ControllerRevision => revision(commit, writing)?,
         _ => {}
@@ -91,6 +96,17 @@ fn learn_pod(facts: &mut Facts, commit: &Commit) {
     let is_ours = commit.by.starts_with("lws");
     if let Some(leader) = facts.leader_of(before).filter(|_| fails && !is_ours) {
         *facts.incidents.entry(leader).or_default() += 1;
+    }
+}
+
+/// S-20 counts only what its maker could know.
+fn learn_blind_set(store: &Store, facts: &mut Facts, commit: &Commit, writing: &Writing) {
+    let names = format!("{}-", commit.key.name);
+    let is_news =
+        |other: &Commit| other.key.kind == Kind::Pod && other.key.name.starts_with(&names);
+    let is_ours = writing.why == Some(Why::WorkerSetMissing) && commit.before.is_none();
+    if is_ours && store.since(writing.pods_seen).any(is_news) {
+        facts.blind_sets.insert(uid(&commit.object).to_owned());
     }
 }
 

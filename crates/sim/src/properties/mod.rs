@@ -67,6 +67,8 @@ pub struct Facts {
     pub writes: u64,
     /// Pods that were deleted, by name.
     pub pod_ends: BTreeMap<String, u32>,
+    /// Worker sets that were made before their maker had been told of a pod under one of their names.
+    pub blind_sets: BTreeSet<String>,
     /// Failed creates of pods by the StatefulSet controller, by name, in the last minute.
     pub failed_creates: BTreeMap<String, Vec<u64>>,
 }

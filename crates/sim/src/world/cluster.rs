@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{NODES, World, at};
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::{self, Deed};
-use crate::actors::{garbage, label, namespace, number, stateful_set};
+use crate::actors::{controller, garbage, label, namespace, number, stateful_set, uid};
 use crate::api;
 use crate::store::{Cascade, Deletion, Key, Kind, text};
 
@@ -19,7 +19,7 @@ impl World {
         let by = "statefulset-controller";
         match write {
             stateful_set::Write::Create(key, body) => {
-                let owner = crate::actors::controller(&body)
+                let owner = controller(&body)
                     .and_then(|o| o["name"].as_str())
                     .unwrap_or_default();
                 let set = Key::new(Kind::StatefulSet, &key.namespace, owner);
@@ -36,7 +36,9 @@ impl World {
                     }
                     Err(_) => {
                         let of_group = self.store.get(&set).is_some_and(|set| {
-                            crate::actors::controller(set).is_some_and(|o| o["kind"] == "Pod")
+                            let is_blind = self.facts.blind_sets.contains(uid(set));
+                            let owner = controller(set);
+                            !is_blind && owner.is_some_and(|o| o["kind"] == "Pod")
                         });
                         let (attempts, until) = self.failed_creates.entry(set).or_default();
                         *attempts += 1;
@@ -44,7 +46,10 @@ impl World {
                             + Duration::from_millis(5)
                                 .saturating_mul(1 << (*attempts).min(17))
                                 .min(Duration::from_secs(1000));
-                        if !of_group || is_refused {
+                        // ORD-84: pods without a controller do not count.
+                        let holder = self.store.get(&key);
+                        let is_owned = holder.is_some_and(|pod| controller(pod).is_some());
+                        if !of_group || is_refused || !is_owned {
                             return;
                         }
                         let at = self.now.as_secs();

@@ -313,6 +313,7 @@ impl World {
             .and_then(Option::as_ref)
             .and_then(|m| m.works.get(work));
         let seen_revision = underway.and_then(|w| w.seen_revision()).map(str::to_owned);
+        let pods_seen = underway.map_or(0, |work| work.pods_seen);
         let step = underway.and_then(|w| w.step());
         let why = step.map(|step| step.why);
         let cause = step.and_then(|step| step.cause.as_ref().map(ToString::to_string));
@@ -353,6 +354,7 @@ impl World {
             why,
             decided,
             seen_revision,
+            pods_seen,
         })
     }
 
