@@ -33,9 +33,19 @@ pub(super) fn is_announced(configuration: &DynamicObject, authority: &[u8]) -> b
         || entries(configuration).all(|entry| carries(&announced(entry), authority))
 }
 
-/// The configuration with `bundle` of what each entry announces now; `None` if that is what they announce.
+/// WHK-2 allows one installation in a cluster: the DNS name of a Service other than `server` that entries send to, which is
+/// that of another installation. Entries with a URL are of a development cluster.
+pub(super) fn other_server(configuration: &DynamicObject, server: &str) -> Option<String> {
+    entries(configuration)
+        .filter_map(destination)
+        .find(|destination| destination != server)
+}
+
+/// The configuration with `bundle` of what each entry announces now; `None` if that is what they announce. What sends to
+/// another Service than `server` stays as it is.
 pub(super) fn with_bundle(
     configuration: &DynamicObject,
+    server: &str,
     bundle: impl Fn(&[u8]) -> Vec<u8>,
 ) -> Option<DynamicObject> {
     if is_going(configuration) {
@@ -44,6 +54,9 @@ pub(super) fn with_bundle(
     let mut changed = configuration.clone();
     let entries = changed.data.get_mut("webhooks")?.as_array_mut()?;
     for entry in entries {
+        if destination(entry).is_some_and(|destination| destination != server) {
+            continue;
+        }
         let bundle = bundle(&announced(entry));
         let client = entry
             .get_mut("clientConfig")
@@ -67,6 +80,13 @@ fn entries(configuration: &DynamicObject) -> impl Iterator<Item = &Value> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
+}
+
+/// DNS name of the Service that an entry sends to.
+fn destination(entry: &Value) -> Option<String> {
+    let service = entry.pointer("/clientConfig/service")?;
+    let text = |member| service.get(member).and_then(Value::as_str);
+    Some(format!("{}.{}.svc", text("name")?, text("namespace")?))
 }
 
 fn announced(entry: &Value) -> Vec<u8> {

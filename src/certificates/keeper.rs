@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bundle::overlap_end;
-use super::configuration::{CONFIGURATIONS, is_announced, resource, with_bundle};
+use super::configuration::{CONFIGURATIONS, is_announced, other_server, resource, with_bundle};
 use super::parsed::expiry;
 use super::{Due, IssueError, Lifetimes, Material, bundle, due, issue};
 use crate::metrics::Metrics;
@@ -81,6 +81,8 @@ pub struct Keeper {
     /// The authority that all configurations announce, and since when they were seen to.
     announced: Option<(Vec<u8>, Instant)>,
     is_announced: watch::Sender<bool>,
+    /// The server of another installation that was told of last.
+    other: Option<String>,
     failures: u32,
     started: Instant,
 }
@@ -149,6 +151,7 @@ impl Keeper {
             served: None,
             announced: None,
             is_announced,
+            other: None,
             failures: 0,
             started: Instant::now(),
         }
@@ -240,6 +243,7 @@ impl Keeper {
     async fn attempt(&mut self, now: Timestamp) -> Result<Instant, Failed> {
         let material = self.renew(now).await?;
         self.serve(&material, now)?;
+        self.tell_of_others();
         self.announce(&material, now).await?;
         self.note_announced(&material);
         let lifetimes = &self.settings.lifetimes;
@@ -330,13 +334,14 @@ impl Keeper {
                 lifetimes,
             )
         };
+        let server = &self.settings.server;
         let mut outcome = Ok(());
         for ((api, seen), (kind, name)) in self.configurations.iter_mut().zip(CONFIGURATIONS) {
             let Some(configuration) = &seen.object else {
                 tracing::debug!(target: "cert-rotation", kind, "there is no such webhook configuration");
                 continue;
             };
-            let Some(changed) = with_bundle(configuration, wanted) else {
+            let Some(changed) = with_bundle(configuration, server, wanted) else {
                 continue;
             };
             match limited(api.replace(name, &PostParams::default(), &changed)).await {
@@ -353,6 +358,27 @@ impl Keeper {
             }
         }
         outcome
+    }
+
+    /// WHK-2: two installations would both reconcile every set. This one stays unready (HLT-4), as its webhooks are not asked.
+    fn tell_of_others(&mut self) {
+        let server = &self.settings.server;
+        let other = self
+            .configurations
+            .iter()
+            .filter_map(|(_, seen)| other_server(seen.object.as_ref()?, server))
+            .next();
+        if other == self.other {
+            return;
+        }
+        if let Some(other) = &other {
+            tracing::error!(
+                target: "cert-rotation", server, other,
+                "the webhook configurations send to another installation of lws; a cluster can have one: remove one of the two, \
+                 and apply the manifests of the other again"
+            );
+        }
+        self.other = other;
     }
 
     fn note_announced(&mut self, material: &Material) {

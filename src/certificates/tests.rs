@@ -1,7 +1,9 @@
 use jiff::SignedDuration;
+use kube::api::DynamicObject;
 use rcgen::KeyPair;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::configuration::{other_server, with_bundle};
 use super::parsed::{certificate, der, expiry, is_signed_by, lasts};
 use super::*;
 
@@ -274,4 +276,37 @@ fn ops_crt_5_bundle_overlaps_for_an_hour() {
         new.len() + upstream().authority.len()
     );
     assert!(!carries(&new, &old) && !carries(b"", &old) && !carries(&new, b""));
+}
+
+#[test]
+fn ops_whk_2_webhooks_of_another_installation_are_told_and_left_alone() {
+    let entry = |namespace: &str| json!({"clientConfig": {"service": {"name": "lws-webhook-service", "namespace": namespace}}});
+    let of = |entries: Value| -> DynamicObject {
+        serde_json::from_value(json!({"metadata": {"name": "c"}, "webhooks": entries}))
+            .expect("a configuration")
+    };
+    let rows = [
+        (
+            json!([entry("lws-system"), entry("lws-system")]),
+            None,
+            true,
+        ),
+        (
+            json!([{"clientConfig": {"url": "https://127.0.0.1/x"}}]),
+            None,
+            true,
+        ),
+        (
+            json!([entry("elsewhere")]),
+            Some("lws-webhook-service.elsewhere.svc"),
+            false,
+        ),
+        (json!([]), None, false),
+    ];
+    for (entries, other, is_announced) in rows {
+        let configuration = of(entries);
+        assert_eq!(other_server(&configuration, NAME).as_deref(), other);
+        let changed = with_bundle(&configuration, NAME, |_| b"ours".to_vec());
+        assert_eq!(changed.is_some(), is_announced, "{configuration:?}");
+    }
 }

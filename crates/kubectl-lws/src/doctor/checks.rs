@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::WebhookClientConfig;
+use k8s_openapi::api::coordination::v1::Lease;
 use serde::Serialize;
 use x509_parser::pem::Pem;
 
@@ -160,6 +161,7 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
     checks.push(secret(facts));
     checks.push(manager(facts));
     checks.push(lease(facts));
+    checks.push(installations(facts));
     checks.push(gang(facts));
     checks.push(access(facts));
     checks
@@ -434,6 +436,44 @@ fn lease(facts: &Facts) -> Check {
         .advise("the manager is gone or cannot reach the API server; look at its log"),
         None => Check::new(area, Verdict::Unknown, format!("{holder} leads")),
     }
+}
+
+/// WHK-2: two managers with Leases in different namespaces would both work on every set.
+fn installations(facts: &Facts) -> Check {
+    let area = "installations";
+    let leases = match &facts.leases {
+        Err(words) => return Check::unreadable(area, words),
+        Ok(leases) => leases,
+    };
+    let led: Vec<_> = leases
+        .iter()
+        .filter(|lease| is_held(lease, facts.now))
+        .filter_map(|lease| lease.metadata.namespace.as_deref())
+        .collect();
+    match led.as_slice() {
+        [] => Check::new(area, Verdict::Unknown, "no manager leads in any namespace"),
+        [one] => Check::new(area, Verdict::Good, format!("one, in {one}")),
+        _ => Check::new(
+            area,
+            Verdict::Broken,
+            format!("managers lead in {}", led.join(" and ")),
+        )
+        .advise("both work on every set: remove one, then apply the manifests of the other again"),
+    }
+}
+
+fn is_held(lease: &Lease, now: Timestamp) -> bool {
+    let Some(spec) = &lease.spec else {
+        return false;
+    };
+    let limit = STALE * i64::from(spec.lease_duration_seconds.unwrap_or(15));
+    spec.holder_identity
+        .as_deref()
+        .is_some_and(|holder| !holder.is_empty())
+        && spec
+            .renew_time
+            .as_ref()
+            .is_some_and(|renewed| now.duration_since(renewed.0).as_secs() <= limit)
 }
 
 fn gang(facts: &Facts) -> Check {

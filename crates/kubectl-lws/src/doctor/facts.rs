@@ -9,7 +9,8 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, PostParams};
+use kube::Client;
+use kube::api::{Api, ListParams, PostParams};
 use lws_api::leaderworkerset::LeaderWorkerSet;
 use lws_api::names::{env, label};
 use serde_json::json;
@@ -58,6 +59,8 @@ pub struct Facts {
     pub secret: Looked<Secret>,
     /// The Lease of the managers.
     pub lease: Looked<Lease>,
+    /// The Leases of that name in all namespaces.
+    pub leases: Result<Vec<Lease>, String>,
     /// Configuration of the manager.
     pub configuration: Looked<ConfigMap>,
     /// The manager.
@@ -105,6 +108,7 @@ pub async fn gather(cluster: &Cluster, namespace: &str) -> Facts {
         )
         .await,
         lease: look(&Api::namespaced(client.clone(), namespace), LEASE).await,
+        leases: leases(client).await,
         configuration: look(
             &Api::namespaced(client.clone(), namespace),
             "lws-manager-config",
@@ -123,6 +127,12 @@ where
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
     api.get_opt(name).await.map_err(told)
+}
+
+async fn leases(client: &Client) -> Result<Vec<Lease>, String> {
+    let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
+    let leases = Api::all(client.clone()).list(&named).await;
+    leases.map(|found| found.items).map_err(told)
 }
 
 fn told(error: kube::Error) -> String {

@@ -1,5 +1,6 @@
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use k8s_openapi::api::coordination::v1::Lease;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -29,6 +30,11 @@ fn hooks(names: &[&str]) -> Value {
     json!({"metadata": {}, "webhooks": names.iter().map(hook).collect::<Vec<_>>()})
 }
 
+fn held(namespace: &str) -> Lease {
+    let spec = json!({"holderIdentity": "m", "renewTime": "2030-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15});
+    from(json!({"metadata": {"namespace": namespace}, "spec": spec}))
+}
+
 fn healthy() -> Facts {
     let crd = |name: &&str| {
         let version = json!({"name": "v1", "served": true, "storage": true});
@@ -53,6 +59,7 @@ fn healthy() -> Facts {
         lease: Ok(Some(from(
             json!({"metadata": {}, "spec": {"holderIdentity": "m-1", "renewTime": "2030-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15}}),
         ))),
+        leases: Ok(vec![held("lws-system")]),
         configuration: Ok(Some(from(
             json!({"data": {"c.yaml": "kind: Configuration\n"}}),
         ))),
@@ -87,7 +94,13 @@ fn kc_doctor_finds_nothing_wrong() {
 #[test]
 fn kc_doctor_finds_what_is_wrong() {
     type Spoil = fn(&mut Facts);
-    let rows: [(Spoil, &str, Verdict, &str); 17] = [
+    let rows: [(Spoil, &str, Verdict, &str); 18] = [
+        (
+            |f| f.leases = Ok(vec![held("lws-system"), held("other"), Lease::default()]),
+            "installations",
+            Verdict::Broken,
+            "managers lead in lws-system and other",
+        ),
         (
             |f| f.version = Ok("v1.33.1".to_owned()),
             "Kubernetes version",
