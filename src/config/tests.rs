@@ -193,7 +193,7 @@ fn ops_cfg_1_1_empty_addresses_mean_the_default_and_null_means_absent() {
 }
 
 #[test]
-fn ops_cfg_1_2_validation() {
+fn ops_cfg_1_2_fg_4_validation() {
     let required = "schedulerProvider: Required value: must be set when gang scheduling is enabled";
     for (body, wanted) in [
         ("gangSchedulingManagement: {}", vec![required]),
