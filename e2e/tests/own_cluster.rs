@@ -9,6 +9,7 @@ mod leader;
 mod manifests;
 mod metrics;
 mod restart;
+mod rights;
 mod takeover;
 mod unlabelled;
 mod without_webhooks;
