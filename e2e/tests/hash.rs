@@ -47,7 +47,8 @@ fn a_worker(bench: &Bench) -> Result<(String, String)> {
 }
 
 #[tokio::test]
-async fn hash_12_hash_27_a_set_gets_a_deployment_and_worker_sets_named_after_keys() -> Result<()> {
+async fn lws_api_15_lws_api_30_hash_12_hash_27_a_set_gets_a_deployment_and_worker_sets_named_after_keys()
+-> Result<()> {
     on_shared_cluster(async |bench| {
         bench.create(hash(2, 3)).await?;
         bench.until_available("demo").await?;
@@ -201,7 +202,7 @@ async fn hash_59_a_failed_worker_replaces_its_group_and_no_other() -> Result<()>
 }
 
 #[tokio::test]
-async fn hash_42_a_replacement_waits_for_the_last_pod_of_the_old_group() -> Result<()> {
+async fn lws_api_16_hash_42_a_replacement_waits_for_the_last_pod_of_the_old_group() -> Result<()> {
     on_shared_cluster(async |bench| {
         bench.create(hash(2, 2)).await?;
         bench.until_available("demo").await?;

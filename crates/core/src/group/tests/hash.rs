@@ -131,7 +131,7 @@ fn hash_25_a_gated_leader_gets_its_service_and_no_workers() {
 }
 
 #[test]
-fn hash_27_hash_35_an_admitted_leader_gets_workers_named_after_its_host() {
+fn pod_pt_14_hash_27_hash_35_an_admitted_leader_gets_workers_named_after_its_host() {
     let mut world = hash(json!({}));
     leader(&mut world, LEADER, KEY, 3);
     let done = world.run(LEADER);
@@ -155,7 +155,7 @@ fn hash_27_hash_35_an_admitted_leader_gets_workers_named_after_its_host() {
 }
 
 #[test]
-fn hash_35_table_of_conditions() {
+fn pod_gate_6_hash_35_table_of_conditions() {
     for (available, expected) in [(0, not_ready()), (1, not_ready()), (2, ready())] {
         let mut world = hash(json!({}));
         group(&mut world, LEADER, KEY, available);

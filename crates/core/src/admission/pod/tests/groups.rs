@@ -82,7 +82,7 @@ fn pod_pa_3_unique_subdomain() {
 }
 
 #[test]
-fn pod_gk_3_gate_1_hash_leader_gets_a_new_key_a_host_name_and_the_gate() {
+fn pod_gk_3_gate_1_net_3_hash_leader_gets_a_new_key_a_host_name_and_the_gate() {
     let gate = "leaderworkerset.sigs.k8s.io/group-replacement";
     let pod = Pod::hash_leader(1)
         .with("/spec/schedulingGates", json!([{"name": "theirs"}]))
