@@ -23,7 +23,7 @@ pub fn sets(shape: Shape) -> Vec<Value> {
 }
 
 fn set(name: &str, shape: Shape) -> Value {
-    let budget = json!({"maxUnavailable": "10%"});
+    let budget = json!({"maxUnavailable": tenth(shape.groups)});
     json!({
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
@@ -57,7 +57,6 @@ pub fn bare(shape: Shape) -> Vec<Value> {
 
 fn stateful_set(name: &str, replicas: u32) -> Value {
     let labels = json!({"bench": name});
-    let budget = (replicas / 10).max(1);
     json!({
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -66,11 +65,16 @@ fn stateful_set(name: &str, replicas: u32) -> Value {
             "replicas": replicas,
             "serviceName": "bench",
             "podManagementPolicy": "Parallel",
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": budget}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": tenth(replicas)}},
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
         },
     })
+}
+
+/// How many may be unavailable: a tenth, which is rounded down, but not to none.
+fn tenth(replicas: u32) -> u32 {
+    (replicas / 10).max(1)
 }
 
 fn pod_spec() -> Value {
