@@ -57,15 +57,18 @@ impl Silent {
         }
     }
 
-    fn manager(&self) -> Child {
+    /// A manager of this server that answers probes.
+    fn running_manager(&self) -> Child {
         let file = |name: &str| self.folder.path().join(name).display().to_string();
-        manager(&[
+        let process = manager(&[
             &format!("--config={}", file("config")),
             &format!("--kubeconfig={}", file("kubeconfig")),
         ])
         .env("ENABLE_WEBHOOKS", "false")
         .spawn()
-        .expect("a process")
+        .expect("a process");
+        until("the health check", || self.answers("/readyz/shutdown", 200));
+        process
     }
 
     /// Status line of a probe; `None` without an answer.
@@ -127,10 +130,7 @@ fn ops_shd_3_exit_codes_of_what_cannot_start() {
 #[test]
 fn ops_shd_1_shd_2_shd_3_stop_is_clean_while_the_api_server_never_answers() {
     let server = Silent::start();
-    let process = server.manager();
-    until("the health check", || {
-        server.answers("/readyz/shutdown", 200)
-    });
+    let process = server.running_manager();
     terminate(&process);
     assert_eq!(code(process), Some(0));
 }
@@ -138,10 +138,7 @@ fn ops_shd_1_shd_2_shd_3_stop_is_clean_while_the_api_server_never_answers() {
 #[test]
 fn ops_shd_1_shd_3_second_signal_ends_it_at_once() {
     let server = Silent::start();
-    let process = server.manager();
-    until("the health check", || {
-        server.answers("/readyz/shutdown", 200)
-    });
+    let process = server.running_manager();
     terminate(&process);
     until("the stop", || server.answers("/readyz/shutdown", 500));
     terminate(&process);

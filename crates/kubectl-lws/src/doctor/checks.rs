@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::WebhookClientConfig;
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use serde::Serialize;
 use x509_parser::pem::Pem;
 
@@ -417,18 +417,14 @@ fn lease(facts: &Facts) -> Check {
         }
         Ok(Some(lease)) => lease.spec.clone().unwrap_or_default(),
     };
-    let holder = spec.holder_identity.unwrap_or_default();
+    let holder = spec.holder_identity.as_deref().unwrap_or_default();
     if holder.is_empty() {
         return Check::new(area, Verdict::Broken, "nobody leads")
             .advise("start a manager, and look at its log");
     }
-    let age = spec
-        .renew_time
-        .map(|renewed| facts.now.duration_since(renewed.0).as_secs());
-    let limit = STALE * i64::from(spec.lease_duration_seconds.unwrap_or(15));
-    match age {
-        Some(age) if age <= limit => Check::new(area, Verdict::Good, format!("{holder} leads")),
-        Some(age) => Check::new(
+    match renewed(&spec, facts.now) {
+        Some((_, true)) => Check::new(area, Verdict::Good, format!("{holder} leads")),
+        Some((age, false)) => Check::new(
             area,
             Verdict::Broken,
             format!("{holder} led, but has not renewed the Lease for {age}s"),
@@ -436,6 +432,13 @@ fn lease(facts: &Facts) -> Check {
         .advise("the manager is gone or cannot reach the API server; look at its log"),
         None => Check::new(area, Verdict::Unknown, format!("{holder} leads")),
     }
+}
+
+/// Seconds since the holder renewed its Lease, and whether it still has it; `None` if it never did.
+fn renewed(spec: &LeaseSpec, now: Timestamp) -> Option<(i64, bool)> {
+    let age = now.duration_since(spec.renew_time.as_ref()?.0).as_secs();
+    let limit = STALE * i64::from(spec.lease_duration_seconds.unwrap_or(15));
+    Some((age, age <= limit))
 }
 
 /// WHK-2: two managers with Leases in different namespaces would both work on every set.
@@ -466,14 +469,8 @@ fn is_held(lease: &Lease, now: Timestamp) -> bool {
     let Some(spec) = &lease.spec else {
         return false;
     };
-    let limit = STALE * i64::from(spec.lease_duration_seconds.unwrap_or(15));
-    spec.holder_identity
-        .as_deref()
-        .is_some_and(|holder| !holder.is_empty())
-        && spec
-            .renew_time
-            .as_ref()
-            .is_some_and(|renewed| now.duration_since(renewed.0).as_secs() <= limit)
+    let holder = spec.holder_identity.as_deref().unwrap_or_default();
+    !holder.is_empty() && renewed(spec, now).is_some_and(|(_, is_recent)| is_recent)
 }
 
 fn gang(facts: &Facts) -> Check {
