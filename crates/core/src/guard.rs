@@ -58,8 +58,8 @@ impl Pending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     pending: Vec<Pending>,
-    /// The key was to be planned and could not.
-    refused: bool,
+    /// The key was to be planned and could not, or what it wrote may be gone again: it is given back when it may be planned.
+    wanted: bool,
 }
 
 /// Writes of each key that the cache does not show yet.
@@ -92,7 +92,7 @@ impl<K: Ord + Clone> Guard<K> {
             let target = written.target.clone();
             let entry = self.entries.entry(key.clone()).or_insert_with(|| Entry {
                 pending: Vec::new(),
-                refused: false,
+                wanted: false,
             });
             if written.seen_as == SeenAs::Deleted {
                 entry
@@ -116,7 +116,7 @@ impl<K: Ord + Clone> Guard<K> {
         let Some(entry) = self.entries.get_mut(key) else {
             return Passage::Open;
         };
-        entry.refused = true;
+        entry.wanted = true;
         let overdue = entry
             .pending
             .iter()
@@ -160,8 +160,8 @@ impl<K: Ord + Clone> Guard<K> {
         self.listing.insert(kind, now);
     }
 
-    /// The cache has taken the list of `kind` that began last: the keys that waited and may be planned now. A write from before that
-    /// list is settled, whatever the list shows.
+    /// The cache has taken the list of `kind` that began last: the keys that may be planned now. A write from before that list is settled,
+    /// whatever the list shows, and its key is planned anew: an object that came and went between two lists is a change that no watch tells of.
     pub fn listed(&mut self, kind: Kind, cache: &Cache) -> Vec<K> {
         let Some(began) = self.listing.remove(&kind) else {
             return Vec::new();
@@ -171,10 +171,16 @@ impl<K: Ord + Clone> Guard<K> {
             .writers
             .iter()
             .filter(|(target, _)| target.kind == kind);
-        let writers = writers.flat_map(|(_, keys)| keys).cloned().collect();
+        let writers: BTreeSet<K> = writers.flat_map(|(_, keys)| keys).cloned().collect();
+        let is_listed =
+            |pending: &Pending| pending.written.target.kind == kind && pending.noted <= began;
+        for key in &writers {
+            if let Some(entry) = self.entries.get_mut(key) {
+                entry.wanted |= entry.pending.iter().any(is_listed);
+            }
+        }
         self.release(writers, |pending| {
-            cache.sees(&pending.written)
-                || (pending.written.target.kind == kind && pending.noted <= began)
+            cache.sees(&pending.written) || is_listed(pending)
         })
     }
 
@@ -194,12 +200,12 @@ impl<K: Ord + Clone> Guard<K> {
     }
 
     fn release(&mut self, keys: BTreeSet<K>, is_over: impl Fn(&Pending) -> bool) -> Vec<K> {
-        let refused =
-            |guard: &Self, key: &K| guard.entries.get(key).is_some_and(|entry| entry.refused);
+        let wanted =
+            |guard: &Self, key: &K| guard.entries.get(key).is_some_and(|entry| entry.wanted);
         keys.into_iter()
             .filter(|key| {
-                let waited = refused(self, key);
-                self.prune(key, &is_over) && waited
+                let is_wanted = wanted(self, key);
+                self.prune(key, &is_over) && is_wanted
             })
             .collect()
     }
@@ -403,6 +409,17 @@ mod tests {
         guard.listing(Kind::Pod, ms(2));
         assert_eq!(guard.listed(Kind::Pod, &cache), ["x"]);
         assert_eq!(guard, Guard::default());
+    }
+
+    /// Made, and gone again before the list: the cache has nothing to tell.
+    #[test]
+    fn krs_36_a_list_gives_back_whose_write_it_settles() {
+        let (mut guard, mut cache) = (Guard::default(), Cache::default());
+        guard.note(&"x", vec![version("a", "5")], ms(0));
+        guard.note(&"late", vec![version("b", "6")], ms(2));
+        guard.listing(Kind::Pod, ms(1));
+        cache.apply_pods(Change::Relisted(Vec::new()));
+        assert_eq!(guard.listed(Kind::Pod, &cache), ["x"]);
     }
 
     #[test]
