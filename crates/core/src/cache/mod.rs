@@ -285,6 +285,18 @@ impl Cache {
         }
     }
 
+    /// FAIL-22: the chain of the tombstone is known, or the StatefulSets are seen to be later than its pod, so that the one not seen is gone.
+    /// Until then nothing is said about it: the watch of the StatefulSets may stand still.
+    pub fn may_judge(&self, tombstone: &Tombstone) -> bool {
+        let pod = &tombstone.pod.meta;
+        let is_in_set = pod.owner.as_ref().is_some_and(|o| o.kind == "StatefulSet");
+        let newest = self.newest.get(&Kind::StatefulSet);
+        let is_behind = newest.is_none_or(|newest| {
+            version::compare(newest, &pod.resource_version) == Some(Ordering::Less)
+        });
+        tombstone.set_owner.is_some() || !is_in_set || !is_behind
+    }
+
     fn meta(&self, target: &Target) -> Option<&Meta> {
         match target.kind {
             Kind::LeaderWorkerSet => meta_in(&self.sets, &target.key),

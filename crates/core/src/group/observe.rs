@@ -60,7 +60,8 @@ pub fn observe(key: &ObjectKey, cache: &Cache) -> Option<GroupSnapshot> {
     let leader = cache.pod(key).filter(|pod| pod.is_leader());
     let mut workers: Vec<_> = group.workers(cache).cloned().collect();
     workers.sort_by_cached_key(|pod| (worker_index(pod), pod.key().clone()));
-    let tombstones: Vec<_> = group.tombstones().cloned().collect();
+    let judged = group.tombstones().filter(|t| cache.may_judge(t));
+    let tombstones: Vec<_> = judged.cloned().collect();
     let of = |pod: &Arc<Pod>| pod.meta.set_key();
     let set = leader.map_or_else(
         || {

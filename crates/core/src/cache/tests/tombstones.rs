@@ -211,6 +211,27 @@ fn fail_22_a_set_that_shows_after_its_pod_completes_the_chain() {
     assert_eq!(tombstones(&cache), of_w0(), "it is not looked up again");
 }
 
+/// A process that begins to lead while its watch of StatefulSets stands still must not pass over the failure.
+#[test]
+fn fail_22_a_tombstone_is_judged_once_its_chain_can_be_known() {
+    let may_judge = |cache: &Cache| {
+        let group = cache.group(&key("x-0")).expect("a group");
+        let tombstone = group.tombstones().next().expect("a tombstone");
+        cache.may_judge(tombstone)
+    };
+    let mut cache = Cache::default();
+    cache.apply_pods(Change::Applied(leader("0", "l0", &[])));
+    cache.apply_pods(Change::Deleted(worker("0", "w0", "s0", &[version("7")])));
+    assert!(!may_judge(&cache), "no StatefulSet was seen");
+    cache.apply_stateful_sets(Change::Applied(leader_set(&[version("6")])));
+    assert!(!may_judge(&cache), "they are seen as of a time before");
+    let mut behind = cache.clone();
+    behind.apply_stateful_sets(Change::Applied(worker_set("0", "s0", "l0")));
+    assert!(may_judge(&behind), "the chain is known");
+    cache.apply_stateful_sets(Change::Applied(leader_set(&[version("7")])));
+    assert!(may_judge(&cache), "its StatefulSet is gone");
+}
+
 #[test]
 fn fail_23_a_standby_drops_what_is_older_than_a_minute() {
     let start = Duration::from_secs(1000);
