@@ -472,9 +472,7 @@ impl Store {
     /// What a pass of a set leaves for the next one: what was applied (KRS-57), and when the status was written.
     pub fn remember(&self, set: &Uid, applied: Option<Applied>, reported: Option<Timestamp>) {
         let cache = &mut self.state().cache;
-        if let Some(applied) = applied {
-            cache.remember_applied(set.clone(), applied);
-        }
+        cache.remember_applied(set.clone(), applied);
         if let Some(reported) = reported {
             cache.remember_reported(set.clone(), reported);
         }

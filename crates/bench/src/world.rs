@@ -126,10 +126,8 @@ impl World {
         let plan = leaderworkerset::plan(&snapshot, now());
         let done = self.perform(plan.plan.steps.clone())?;
         let report = leaderworkerset::report(&snapshot, &plan, &done, now());
-        if let Some(applied) = report.applied {
-            self.cache
-                .remember_applied(snapshot.lws.meta.uid.clone(), applied);
-        }
+        self.cache
+            .remember_applied(snapshot.lws.meta.uid.clone(), report.applied);
         let reported = self.perform(report.steps)?;
         Ok(done.written.len() + reported.written.len())
     }

@@ -507,15 +507,17 @@ impl Memory {
             plan.plan.wake_after = wakes.into_iter().flatten().min();
             work.run = Run::new(steps);
             work.first = Some(outcome);
-            if let Some(applied) = report.applied {
-                self.cache.remember_applied(uid.clone(), applied);
-            }
+            self.cache.remember_applied(uid.clone(), report.applied);
             if let Some(reported) = report.reported {
                 self.cache.remember_reported(uid, reported);
             }
             return false;
         }
         let work = self.works.remove(index);
+        if let (Decided::Set(decided), true) = (&work.decided, is_first) {
+            let uid = decided.0.lws.meta.uid.clone();
+            self.cache.remember_applied(uid, None);
+        }
         self.finish(&work, outcome, now);
         false
     }

@@ -464,9 +464,12 @@ impl Cache {
         self.pods.expire(now);
     }
 
-    /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone.
-    pub fn remember_applied(&mut self, set: Uid, applied: Applied) {
-        self.applied.insert(set, applied);
+    /// KRS-57: remembers what was applied to the leader workload of the set with this UID, until that set is gone or it is no longer known.
+    pub fn remember_applied(&mut self, set: Uid, applied: Option<Applied>) {
+        match applied {
+            Some(applied) => self.applied.insert(set, applied),
+            None => self.applied.remove(&set),
+        };
     }
 
     /// SLC-5: remembers which children of the DisaggregatedSet with this UID it was told are left alone, until that set is gone.

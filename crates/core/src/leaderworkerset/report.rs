@@ -31,7 +31,7 @@ pub(super) const NUMBERS_PERIOD: Duration = Duration::from_secs(1);
 pub struct Report {
     /// The status, then what is obsolete.
     pub steps: Vec<Step>,
-    /// KRS-57: what the leader set is now known to be, if it was written.
+    /// KRS-57: what the leader set is known to be after the pass.
     pub applied: Option<Applied>,
     /// When the status is written, if it is.
     pub reported: Option<Timestamp>,
@@ -81,9 +81,7 @@ pub fn report(snapshot: &Snapshot, plan: &SetPlan, outcome: &Outcome, now: Times
     }
     Report {
         steps,
-        applied: answer
-            .filter(|_| was_written(plan, basis, outcome))
-            .and_then(|answer| applied(answer, basis)),
+        applied: known(snapshot, plan, basis, outcome),
         reported,
         wake_after,
     }
@@ -201,6 +199,18 @@ fn replicas(leader_set: &Value) -> i32 {
     replicas
         .and_then(|replicas| i32::try_from(replicas).ok())
         .unwrap_or(0)
+}
+
+/// What was applied before, if this pass wrote nothing. A write without an answer may have been done: nothing is known then, and the next one
+/// goes only where the cache shows what is there.
+fn known(snapshot: &Snapshot, plan: &SetPlan, basis: &Basis, outcome: &Outcome) -> Option<Applied> {
+    let Some(step) = basis.workload.as_ref().and_then(|workload| workload.step) else {
+        return snapshot.applied.clone();
+    };
+    let answer = outcome.answers.get(step)?.as_ref()?;
+    was_written(plan, basis, outcome)
+        .then(|| applied(answer, basis))
+        .flatten()
 }
 
 /// Whether the answer is that to a write of this pass. A create that found the object there tells no success, and what it found may differ.

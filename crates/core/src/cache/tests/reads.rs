@@ -177,9 +177,13 @@ fn krs_57_applied_is_remembered_until_the_set_is_gone() {
         generation: 1,
         metadata_hash: 2,
     };
-    cache.remember_applied("x-uid".into(), applied.clone());
+    let remember = |cache: &mut Cache, applied| cache.remember_applied("x-uid".into(), applied);
+    remember(&mut cache, Some(applied.clone()));
     cache.apply_sets(Change::Applied(set(&[version("2")])));
     assert_eq!(cache.applied(&"x-uid".into()), Some(&applied));
+    remember(&mut cache, None);
+    assert_eq!(cache.applied(&"x-uid".into()), None, "no longer known");
+    remember(&mut cache, Some(applied));
     cache.apply_sets(Change::Relisted(vec![set(&[(
         "/metadata/uid",
         "new".into(),

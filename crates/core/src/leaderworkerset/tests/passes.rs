@@ -123,6 +123,22 @@ fn ord_60_krs_36_first_apply_of_a_process_is_on_the_version_that_was_read() {
     assert_eq!(version(&snapshot), Some(false), "a claim moves the version");
 }
 
+/// It may have been done all the same: the partition of the next one would be that of a leader set that is no more (S-9).
+#[test]
+fn ord_60_krs_57_after_an_apply_without_answer_nothing_is_known() {
+    let mut snapshot = settled(demo_with(json!({})), (2, 0), "NN");
+    assert!(pass(&snapshot).report.applied.is_some(), "none was needed");
+    change_leader_set(&mut snapshot, |set| set.meta.generation += 1);
+    let lost = |request: &Request| {
+        matches!(request, Request::Apply { .. }).then(|| Failure {
+            class: Class::Unknown,
+            message: "no answer".to_owned(),
+            retry_after: None,
+        })
+    };
+    assert_eq!(pass_with(&snapshot, lost).report.applied, None);
+}
+
 #[test]
 fn ord_60_krs_57_only_a_write_of_this_pass_is_remembered() {
     let created = pass(&bare(demo_with(json!({})))).report.applied.unwrap();
