@@ -1,5 +1,7 @@
 //! What must hold after every commit, on the store.
 
+use std::collections::BTreeMap;
+
 use lws_api::names::{BUDGET_FINALIZER, annotation as names, env as variables, label as labels};
 use lws_core::intent::Why;
 use serde_json::Value;
@@ -172,7 +174,31 @@ fn set(facts: &mut Facts, commit: &Commit, _: &Writing) -> Result<(), Violation>
     {
         facts.recreations.clear();
     }
+    if ours {
+        counts(facts, before, new)?;
+    }
     status(before, new)
+}
+
+/// S-13: a count never falls. It may go (FAIL-74, FAIL-76, FAIL-77), and then its group begins anew.
+fn counts(facts: &mut Facts, before: &Value, new: &Value) -> Result<(), Violation> {
+    let read = |lws: &Value| -> BTreeMap<String, u32> {
+        serde_json::from_str(annotation(lws, names::GROUP_RESTART_COUNTS)).unwrap_or_default()
+    };
+    let now = read(new);
+    for (key, count) in read(before) {
+        match now.get(&key) {
+            Some(now) if *now < count => {
+                let text = format!("the count of {key} fell from {count} to {now}");
+                return Err(violated("S-13", text));
+            }
+            Some(_) => {}
+            None => facts
+                .recreations
+                .retain(|(_, revision, group), _| format!("{revision}/{group}") != key),
+        }
+    }
+    Ok(())
 }
 
 /// S-17.
