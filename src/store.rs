@@ -58,10 +58,27 @@ pub enum Next {
         written: Vec<Written>,
         /// Whether and when to look again.
         verdict: Verdict,
+        /// How long it kept a core busy, as far as that grows with the object.
+        busy: Duration,
     },
 }
 
 impl Next {
+    /// The same, told that it kept a core busy for so long.
+    #[must_use]
+    pub fn after(self, busy: Duration) -> Self {
+        match self {
+            Self::Done {
+                written, verdict, ..
+            } => Self::Done {
+                written,
+                verdict,
+                busy,
+            },
+            Self::Forget => Self::Forget,
+        }
+    }
+
     /// MET-4: the result that it is counted as. Looking again just because time has passed is no result.
     pub fn result(&self) -> &'static str {
         let Self::Done { verdict, .. } = self else {
@@ -453,8 +470,13 @@ impl Store {
                 lane.queue.forget(key);
                 lane.queue.done(key, &Verdict::default(), now, jitter);
             }
-            Next::Done { written, verdict } => {
+            Next::Done {
+                written,
+                verdict,
+                busy,
+            } => {
                 lane.guard.note(key, written, now);
+                lane.queue.rest(key, busy, now);
                 lane.queue.done(key, &verdict, now, jitter);
             }
         }
@@ -533,6 +555,7 @@ mod tests {
         Next::Done {
             written,
             verdict: Verdict::default(),
+            busy: Duration::ZERO,
         }
     }
 
@@ -591,6 +614,7 @@ mod tests {
             Next::Done {
                 written: vec![written()],
                 verdict,
+                busy: Duration::ZERO,
             },
             0.0,
         );

@@ -96,6 +96,7 @@ async fn attempt(controller: Controller, key: &ObjectKey, cx: &Context) -> Next 
                 wake_after: None,
                 retry: Some(retry),
             },
+            busy: Duration::ZERO,
         }
     })
 }
@@ -133,6 +134,7 @@ fn next(plan: &Plan, passes: &[Outcome]) -> Next {
             wake_after: Some(wake_after),
             retry,
         },
+        busy: Duration::ZERO,
     }
 }
 

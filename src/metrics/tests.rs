@@ -24,6 +24,7 @@ fn done(retry: Option<Retry>, wake: u64) -> Next {
     Next::Done {
         written: Vec::new(),
         verdict,
+        busy: Duration::ZERO,
     }
 }
 

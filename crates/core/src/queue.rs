@@ -22,6 +22,10 @@ const FOREIGN_DELAY: Duration = Duration::from_secs(30);
 const THROTTLED_DELAY: Duration = Duration::from_secs(1);
 /// Longest wait for a newer cache after a conflict (KRS-36).
 const CONFLICT_DELAY: Duration = Duration::from_secs(1);
+/// A key rests for so many times what its run has taken, and at most for [`LONGEST_REST`].
+const REST_SHARE: u32 = 20;
+/// What a burst of events is told by late, at most.
+const LONGEST_REST: Duration = Duration::from_millis(250);
 /// Most that jitter adds to a back-off (KRS-50).
 const JITTER: f64 = 0.1;
 
@@ -115,6 +119,8 @@ struct Slot {
     attempts: u32,
     /// When the back-off of the last failure ends.
     retry_at: Option<Duration>,
+    /// What happens before this time is looked at then.
+    rests_until: Option<Duration>,
 }
 
 /// Keys that are ready, running or due at some time.
@@ -141,11 +147,14 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Something happened to `key`: it is ready now, or right after its run.
+    /// Something happened to `key`: it is ready now, or right after its run and its rest.
     pub fn add(&mut self, key: K, now: Duration) {
         let slot = self.slot(&key);
         match slot.phase {
-            Phase::Idle => self.make_ready(key, now),
+            Phase::Idle => match slot.rests_until.filter(|until| *until > now) {
+                Some(until) => self.add_at(key, until),
+                None => self.make_ready(key, now),
+            },
             Phase::Ready { .. } => {}
             Phase::Running { since, triggered } => {
                 let triggered = Some(triggered.unwrap_or(now));
@@ -199,10 +208,26 @@ impl<K: Ord + Clone> Queue<K> {
                     since: now,
                     triggered: None,
                 },
+                rests_until: None,
                 ..slot
             },
         );
         Some(Turn { key, waited })
+    }
+
+    /// The run of `key` that is under way has kept a core busy for `busy`: what happens to it after the run waits a while, so that a burst of
+    /// events costs a twentieth of a core at most, however large the object is.
+    pub fn rest(&mut self, key: &K, busy: Duration, now: Duration) {
+        let rest = busy.saturating_mul(REST_SHARE).min(LONGEST_REST);
+        let slot = self.slot(key);
+        let rests_until = (!rest.is_zero()).then(|| now.saturating_add(rest));
+        self.put(
+            key.clone(),
+            Slot {
+                rests_until,
+                ..slot
+            },
+        );
     }
 
     /// The run of `key` ended. `jitter`, from 0 to 1, is what share of the possible jitter a back-off gets.
@@ -257,17 +282,20 @@ impl<K: Ord + Clone> Queue<K> {
         );
     }
 
-    /// The object of `key` is gone: its timer and its back-off go too (KRS-42). A trigger stays, as a run may have to tidy up.
+    /// The object of `key` is gone: its timer and its back-off go too (KRS-42). A trigger stays, as a run may have to tidy up; that of a key
+    /// that rests is its timer.
     pub fn forget(&mut self, key: &K) {
         let slot = self.slot(key);
+        let due = slot.rests_until.and(slot.due);
         self.set_due(
             key.clone(),
             Slot {
                 attempts: 0,
                 retry_at: None,
+                rests_until: None,
                 ..slot
             },
-            None,
+            due,
         );
     }
 
@@ -322,7 +350,7 @@ impl<K: Ord + Clone> Queue<K> {
             due,
         );
         if let Some(since) = triggered {
-            self.make_ready(key.clone(), since);
+            self.add(key.clone(), since);
         }
     }
 
@@ -346,6 +374,7 @@ impl<K: Ord + Clone> Queue<K> {
             due: None,
             attempts: 0,
             retry_at: None,
+            rests_until: None,
         };
         self.slots.get(key).copied().unwrap_or(absent)
     }
@@ -362,7 +391,11 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Keeps the slot as long as it says anything.
     fn put(&mut self, key: K, slot: Slot) {
-        if slot.phase == Phase::Idle && slot.due.is_none() && slot.attempts == 0 {
+        let says_nothing = slot.phase == Phase::Idle
+            && slot.due.is_none()
+            && slot.attempts == 0
+            && slot.rests_until.is_none();
+        if says_nothing {
             self.slots.remove(&key);
         } else {
             self.slots.insert(key, slot);

@@ -387,9 +387,44 @@ enum Event {
     AddAt(u8, u64),
     Take,
     Done(usize, Verdict),
+    Rest(usize, u64),
     PutBack(usize, u64),
     Pass(u64),
     Forget(u8),
+}
+
+/// Twenty times as long as the run was busy, and a quarter of a second at most.
+#[test]
+fn a_key_rests_in_a_burst_of_events() {
+    for (busy, rest) in [(ms(0), 0), (ms(2), 40), (ms(12), 240), (ms(500), 250)] {
+        let mut queue = Queue::new(9);
+        queue.add("x", ms(0));
+        assert_eq!(take(&mut queue, ms(0)), Some("x"));
+        queue.add("x", ms(1));
+        queue.rest(&"x", busy, ms(10));
+        queue.done(&"x", &Verdict::default(), ms(10), 0.0);
+        queue.add("x", ms(10));
+        if rest > 0 {
+            assert_eq!(queue.next_deadline(), Some(ms(10 + rest)));
+            assert_eq!(take(&mut queue, ms(9 + rest)), None, "{busy:?}");
+        }
+        assert_eq!(take(&mut queue, ms(10 + rest)), Some("x"), "{busy:?}");
+        queue.done(&"x", &Verdict::default(), ms(1000), 0.0);
+        queue.add("x", ms(1000));
+        assert_eq!(take(&mut queue, ms(1000)), Some("x"), "the rest was over");
+    }
+}
+
+#[test]
+fn krs_42_a_trigger_during_a_rest_outlives_the_object() {
+    let mut queue = Queue::new(9);
+    queue.add("x", ms(0));
+    assert_eq!(take(&mut queue, ms(0)), Some("x"));
+    queue.rest(&"x", ms(1), ms(0));
+    queue.done(&"x", &Verdict::default(), ms(0), 0.0);
+    queue.add("x", ms(5));
+    queue.forget(&"x");
+    assert_eq!(take(&mut queue, ms(20)), Some("x"));
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -410,6 +445,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (key(), 0..200u64).prop_map(|(key, due)| Event::AddAt(key, due)),
         6 => Just(Event::Take),
         4 => (any::<usize>(), verdict).prop_map(|(which, verdict)| Event::Done(which, verdict)),
+        2 => (any::<usize>(), 0..9u64).prop_map(|(which, busy)| Event::Rest(which, busy)),
         1 => (any::<usize>(), 0..200u64).prop_map(|(which, until)| Event::PutBack(which, until)),
         2 => (0..50u64).prop_map(Event::Pass),
         1 => key().prop_map(Event::Forget),
@@ -463,12 +499,16 @@ fn play(queue: &mut Queue<u8>, debt: &mut Debt, event: Event) {
                 debt.due.insert(key);
             }
         }
+        Event::Rest(which, busy) if !debt.running.is_empty() => {
+            let key = debt.running[which % debt.running.len()];
+            queue.rest(&key, ms(busy), now);
+        }
         Event::PutBack(which, until) if !debt.running.is_empty() => {
             let key = debt.running.remove(which % debt.running.len());
             queue.put_back(&key, now + ms(until));
             debt.due.insert(key);
         }
-        Event::Done(..) | Event::PutBack(..) => {}
+        Event::Done(..) | Event::Rest(..) | Event::PutBack(..) => {}
         Event::Pass(time) => debt.now += ms(time),
         Event::Forget(key) => {
             queue.forget(&key);
@@ -506,6 +546,9 @@ proptest! {
         }
         let owed: BTreeSet<u8> = debt.triggered.union(&debt.due).copied().collect();
         prop_assert!(owed.is_subset(&served), "owed {:?}, served {:?}", owed, served);
+        for key in 0..5 {
+            queue.forget(&key);
+        }
         prop_assert_eq!(queue.clone(), Queue { counts: queue.counts(), ..Queue::new(workers) });
     }
 }
