@@ -226,7 +226,7 @@ fn native_gangs() -> Value {
 }
 
 /// Builds the manager as it is now, next to the running test.
-fn build_manager() -> Result<PathBuf> {
+pub fn build_manager() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| cargo_build().map_err(|error| format!("{error:#}")));
     built.clone().map_err(anyhow::Error::msg)

@@ -27,7 +27,7 @@ pub use bench::{
     Bench, RESERVED, on_new_installation, on_own_cluster, on_own_cluster_in, on_shared_cluster,
     until, with_own_turn,
 };
-pub use cluster::Plant;
+pub use cluster::{Plant, build_manager};
 pub use manifest::Manifest;
 pub use object::{Kind, Object};
 pub use roles::Roles;

@@ -8,6 +8,7 @@ mod large;
 mod leader;
 mod manifests;
 mod metrics;
+mod real_node;
 mod restart;
 mod rights;
 mod takeover;

@@ -10,11 +10,12 @@ const EXAMPLES: &str = "Examples:
   cargo xtask cluster up
   kubectl --kubeconfig \"$(cargo xtask cluster kubeconfig)\" get nodes
   cargo xtask cluster up --name second --nodes 8
+  cargo xtask cluster up --name real --nodes 0 --real-node
   cargo xtask cluster status
   cargo xtask cluster down --all
 
 The control plane is real (etcd, kube-apiserver, kube-controller-manager, kube-scheduler); nodes and pods are fake
-(KWOK): pods get Ready but run nothing. The binaries are built once, with Go, into a cache folder: $LWS_CACHE_DIR, else
+(KWOK): pods get Ready but run nothing; `--real-node` adds a node that runs containers. The binaries are built once, with Go, into a cache folder: $LWS_CACHE_DIR, else
 $XDG_CACHE_HOME/lws, else ~/.cache/lws. KUBECONFIG is never read or changed.";
 
 /// Arguments of `cargo xtask cluster`.
@@ -35,6 +36,10 @@ enum Command {
         /// Number of fake nodes.
         #[arg(long, default_value_t = 3)]
         nodes: usize,
+        /// Add a real node, which runs containers: needs Linux, root and Debian's packages. Pods get there with
+        /// `nodeSelector: {type: real}` and a toleration of the taint `type=real:NoSchedule`, which it has beside fake nodes.
+        #[arg(long)]
+        real_node: bool,
         /// Leave the native gang scheduling API (Workload, PodGroup) switched off.
         #[arg(long)]
         no_gang_scheduling: bool,
@@ -73,8 +78,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::Up {
             name,
             nodes,
+            real_node,
             no_gang_scheduling,
-        } => up(&name.name, *nodes, !no_gang_scheduling),
+        } => {
+            let mut options = Options::new(&name.name);
+            options.nodes = *nodes;
+            options.real_node = *real_node;
+            options.gang_scheduling = !no_gang_scheduling;
+            up(options)
+        }
         Command::Down { name: _, all: true } => down_all(),
         Command::Down { name, all: false } => down(&name.name),
         Command::Status => status(),
@@ -85,14 +97,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn up(name: &str, nodes: usize, gang_scheduling: bool) -> Result<()> {
-    let mut options = Options::new(name);
-    options.nodes = nodes;
-    options.gang_scheduling = gang_scheduling;
+fn up(mut options: Options) -> Result<()> {
     options.progress = Progress::stderr();
     options.interrupt = interrupt::on_signal()?;
     let cluster = Cluster::up(&options)?;
-    println!("cluster {name} runs; talk to it with\n");
+    println!("cluster {} runs; talk to it with\n", cluster.name());
     println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
     println!("  {} get nodes", cluster.kubectl_path().display());
     Ok(())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use lws_local_cluster::{Cluster, Error, Options, Progress, name_in_checkout};
+use lws_local_cluster::{Cluster, Error, Options, Progress, name_in_checkout, prepare_real_node};
 
 use crate::check::CHECKS;
 use crate::interrupt;
@@ -112,6 +112,12 @@ fn cluster_tests(full: bool) -> Result<()> {
     options.progress = Progress::stderr();
     options.interrupt = interrupt::on_signal()?;
     stop_leftover(&options.name)?;
+    match prepare_real_node(options.progress) {
+        Err(Error::NoContainers(reason)) => {
+            println!("  tests on a real node are skipped: {reason}")
+        }
+        outcome => outcome?,
+    }
     let cluster = Cluster::temporary(&options)?;
     let outcome = cargo_test(&["--package", "lws-e2e"], full);
     cluster.down()?;

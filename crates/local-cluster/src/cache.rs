@@ -110,6 +110,13 @@ pub(crate) fn lock_file(path: &Path) -> Result<File> {
         .map_err(Error::file("open", path))
 }
 
+/// Holds a lock until the returned file is dropped.
+pub(crate) fn lock(path: &Path) -> Result<File> {
+    let file = lock_file(path)?;
+    file.lock().map_err(Error::file("lock", path))?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::control_plane::{Component, Layout, Ports};
 use crate::process::{self, ProcessId};
 use crate::state::{Process, State};
-use crate::{Cache, Error, Interrupt, Progress, Result, Target, Tool, Tools};
-use crate::{cache, manager};
+use crate::{Cache, Error, Image, Interrupt, Progress, Result, Target, Tool, Tools};
+use crate::{cache, manager, node};
 
 /// How long a component may take to end by itself.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
@@ -27,6 +27,8 @@ pub struct Options {
     pub name: String,
     /// Number of fake nodes.
     pub nodes: usize,
+    /// Whether there is a real node, too. Beside fake nodes it takes only pods that tolerate its taint, `type=real`.
+    pub real_node: bool,
     /// Whether Workload and PodGroup are served and obeyed.
     pub gang_scheduling: bool,
     /// More flags for single components.
@@ -44,6 +46,7 @@ impl Options {
         Self {
             name: name.to_owned(),
             nodes: 3,
+            real_node: false,
             gang_scheduling: true,
             flags: BTreeMap::new(),
             progress: Progress::Quiet,
@@ -56,13 +59,14 @@ impl Options {
         let Self {
             name: _,
             nodes,
+            real_node,
             gang_scheduling,
             flags,
             progress: _,
             interrupt: _,
         } = self;
         Ok(format!(
-            "{} nodes={nodes} gang={gang_scheduling} {flags:?}",
+            "{} nodes={nodes} real={real_node} gang={gang_scheduling} {flags:?}",
             tools.fingerprint()?
         ))
     }
@@ -270,12 +274,15 @@ impl Cluster {
         match self.state() {
             Ok(state) => {
                 for process in state.iter().flat_map(|state| state.processes.iter().rev()) {
-                    process.id.stop(process.component.name(), STOP_LIMIT)?;
+                    process.stop(STOP_LIMIT)?;
                 }
             }
             // Nothing is known of its processes, so none may be stopped.
             Err(Error::State { .. }) => {}
             Err(error) => return Err(error),
+        }
+        if self.layout.node().exists() {
+            node::clean(&self.name);
         }
         let entries = match fs::read_dir(&self.layout.folder) {
             Ok(entries) => entries,
@@ -294,9 +301,7 @@ impl Cluster {
     /// # Errors
     /// [`Error::NoComponent`], or [`Error::Stop`] if it survives.
     pub fn stop_component(&self, component: Component) -> Result<()> {
-        self.process(component)?
-            .id
-            .stop(component.name(), STOP_LIMIT)
+        self.process(component)?.stop(STOP_LIMIT)
     }
 
     /// Stops one component with SIGKILL.
@@ -320,14 +325,35 @@ impl Cluster {
             .find(|process| process.component == component);
         let process = entry.ok_or_else(|| self.no_component(component))?;
         if !process.id.is_running() {
-            process.id = process::spawn(
-                &process.argv,
-                &process.env,
-                &self.layout.log(component.name()),
-            )?;
+            process.id = self.spawn(component, &process.argv, &process.env)?;
             state.write(&self.layout.state())?;
         }
         self.wait_for_component(component, &state)
+    }
+
+    /// Starts the process of a component, and says which one is to be recorded.
+    fn spawn(
+        &self,
+        component: Component,
+        argv: &[String],
+        env: &[(String, String)],
+    ) -> Result<ProcessId> {
+        let started = process::spawn(argv, env, &self.log(component))?;
+        match component {
+            Component::Node => node::first_process(started, &self.interrupt),
+            _ => Ok(started),
+        }
+    }
+
+    /// Makes an image known to the real node, which can pull none.
+    ///
+    /// # Errors
+    /// [`Error::NoRealNode`], or [`Error::Program`] with what containerd says.
+    pub fn import_image(&self, image: &Image) -> Result<()> {
+        if self.running_state()?.process(Component::Node).is_none() {
+            return Err(Error::NoRealNode(self.name.clone()));
+        }
+        node::import(&self.layout, image)
     }
 
     fn process(&self, component: Component) -> Result<Process> {
@@ -355,10 +381,7 @@ impl Cluster {
     }
 
     fn lock(&self) -> Result<File> {
-        let path = self.layout.folder.with_extension("lock");
-        let file = cache::lock_file(&path)?;
-        file.lock().map_err(Error::file("lock", &path))?;
-        Ok(file)
+        cache::lock(&self.layout.folder.with_extension("lock"))
     }
 
     /// Its name.
@@ -383,7 +406,7 @@ impl Cluster {
     /// `/metrics` of the middle two needs no credentials.
     ///
     /// # Errors
-    /// [`Error::NoCluster`], or [`Error::NoComponent`] for KWOK, which has none.
+    /// [`Error::NoCluster`], or [`Error::NoComponent`] for those that have none.
     pub fn port(&self, component: Component) -> Result<u16> {
         let ports = self.running_state()?.ports;
         match component {
@@ -391,7 +414,9 @@ impl Cluster {
             Component::ApiServer => Ok(ports.api_server),
             Component::ControllerManager => Ok(ports.controller_manager),
             Component::Scheduler => Ok(ports.scheduler),
-            Component::Kwok => Err(self.no_component(component)),
+            Component::Kwok | Component::NodeLink | Component::Node => {
+                Err(self.no_component(component))
+            }
         }
     }
 

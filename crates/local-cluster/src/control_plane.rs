@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Tool;
+use crate::{Result, Tool, Tools, node};
 
 /// Cluster addresses of Services; the first is the API server's own.
 const SERVICE_RANGE: &str = "10.96.0.0/16";
@@ -23,7 +23,7 @@ pub(crate) const SERVER_NAMES: [&str; 5] = [
 const REQUESTS_PER_SECOND: u32 = 2_000;
 const REQUEST_BURST: u32 = 4_000;
 
-/// A process of the control plane, in the order of start.
+/// A process of a cluster, in the order of start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Component {
@@ -37,10 +37,14 @@ pub enum Component {
     Scheduler,
     /// The fake kubelets.
     Kwok,
+    /// Leads from the real node to the API server.
+    NodeLink,
+    /// The real node, with everything that runs on it.
+    Node,
 }
 
 impl Component {
-    /// All of them, in the order of start.
+    /// Those of every cluster, in the order of start.
     pub const ALL: [Self; 5] = [
         Self::Etcd,
         Self::ApiServer,
@@ -49,22 +53,34 @@ impl Component {
         Self::Kwok,
     ];
 
-    /// The binary that runs it.
-    #[must_use]
-    pub fn tool(self) -> Tool {
+    /// Those of a real node, which come after.
+    pub(crate) const NODE: [Self; 2] = [Self::NodeLink, Self::Node];
+
+    /// The program that runs it; of a node, which is many programs, the one that isolates it.
+    pub(crate) fn program(self, tools: &Tools) -> Result<PathBuf> {
         match self {
-            Self::Etcd => Tool::Etcd,
-            Self::ApiServer => Tool::ApiServer,
-            Self::ControllerManager => Tool::ControllerManager,
-            Self::Scheduler => Tool::Scheduler,
-            Self::Kwok => Tool::Kwok,
+            Self::Etcd => tools.path(Tool::Etcd),
+            Self::ApiServer => tools.path(Tool::ApiServer),
+            Self::ControllerManager => tools.path(Tool::ControllerManager),
+            Self::Scheduler => tools.path(Tool::Scheduler),
+            Self::Kwok => tools.path(Tool::Kwok),
+            Self::NodeLink => tools.path(Tool::NodeNetwork),
+            Self::Node => Ok(node::PROGRAM.into()),
         }
     }
 
     /// Name in messages and of the log file.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.tool().name()
+        match self {
+            Self::Etcd => Tool::Etcd.name(),
+            Self::ApiServer => Tool::ApiServer.name(),
+            Self::ControllerManager => Tool::ControllerManager.name(),
+            Self::Scheduler => Tool::Scheduler.name(),
+            Self::Kwok => Tool::Kwok.name(),
+            Self::NodeLink => "node-link",
+            Self::Node => "node",
+        }
     }
 }
 
@@ -164,6 +180,16 @@ impl Layout {
     pub(crate) fn etcd_data(&self) -> PathBuf {
         self.folder.join("etcd")
     }
+
+    /// What the real node reads and writes.
+    pub(crate) fn node(&self) -> PathBuf {
+        self.folder.join("node")
+    }
+
+    /// A Unix socket of the real node. Paths of sockets are short: 107 bytes at most.
+    pub(crate) fn node_socket(&self, name: &str) -> PathBuf {
+        self.node().join(format!("{name}.sock"))
+    }
 }
 
 /// Arguments of a component, without the program.
@@ -179,6 +205,8 @@ pub(crate) fn arguments(
         Component::ControllerManager => controller_manager(layout, ports),
         Component::Scheduler => scheduler(layout, ports),
         Component::Kwok => kwok(layout),
+        Component::NodeLink => node::link_arguments(layout, ports),
+        Component::Node => node::arguments(layout),
     };
     if gang_scheduling {
         arguments.extend(gang_scheduling_flags(component));
@@ -196,7 +224,7 @@ fn gang_scheduling_flags(component: Component) -> Vec<String> {
             ]
         }
         Component::ControllerManager | Component::Scheduler => vec![gate],
-        Component::Etcd | Component::Kwok => Vec::new(),
+        Component::Etcd | Component::Kwok | Component::NodeLink | Component::Node => Vec::new(),
     }
 }
 
@@ -305,7 +333,9 @@ pub(crate) fn environment(component: Component, layout: &Layout) -> Vec<(String,
         Component::Etcd
         | Component::ApiServer
         | Component::ControllerManager
-        | Component::Scheduler => Vec::new(),
+        | Component::Scheduler
+        | Component::NodeLink
+        | Component::Node => Vec::new(),
     }
 }
 

@@ -56,6 +56,28 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+    /// A program reported a failure.
+    #[error("{} failed: {message}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What it printed on stderr.
+        message: String,
+    },
+    /// Packages of the system could not be had.
+    #[error("a real node needs Debian's packages {names}, which apt-get did not bring: {reason}")]
+    Packages {
+        /// Their names.
+        names: String,
+        /// What apt-get said.
+        reason: String,
+    },
+    /// The machine cannot run containers.
+    #[error("this machine cannot run containers: {0}")]
+    NoContainers(String),
+    /// The cluster was started without a real node.
+    #[error("cluster {0:?} has no real node")]
+    NoRealNode(String),
     /// A process could not be stopped.
     #[error("process {pid} ({name}) does not stop")]
     Stop {

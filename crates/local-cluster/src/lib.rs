@@ -1,4 +1,4 @@
-//! A real control plane with fake nodes on one machine.
+//! A real control plane with fake nodes on one machine, and a real node where containers can be run.
 //!
 //! [`Cluster::up`] starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK as
 //! local processes, from binaries that are built once from the Go modules below `xtask/tools`. Each cluster has a
@@ -22,6 +22,7 @@ mod interrupt;
 mod json;
 mod kubeconfig;
 mod manager;
+mod node;
 mod nodes;
 mod ports;
 mod process;
@@ -40,6 +41,7 @@ pub use error::Error;
 pub use installation::{Certificates, Installation, InstallationOptions};
 pub use interrupt::Interrupt;
 pub use manager::{Manager, ManagerOptions};
+pub use node::{Image, Packages, REAL_NODE, can_run_containers, prepare_real_node};
 pub use nodes::{DELETE_AFTER, HOLD_DELETION, MANUAL_STATUS};
 pub use progress::Progress;
 pub use rights::MANAGER_USER;

@@ -162,6 +162,25 @@ pub(crate) fn spawn(argv: &[String], env: &[(String, String)], log: &Path) -> Re
     })
 }
 
+/// Runs a program to its end and returns what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let program = Path::new(command.get_program()).to_path_buf();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| Error::Start {
+            program: program.clone(),
+            source,
+        })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(Error::Program {
+        program,
+        message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    })
+}
+
 fn file_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,16 @@ pub(crate) struct Process {
     /// How it was started, to start it again.
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+}
+
+impl Process {
+    /// Ends it with SIGTERM, or SIGKILL after a while. A node is no process that could end by itself: what is on it ends with it.
+    pub(crate) fn stop(&self, grace: Duration) -> Result<()> {
+        match self.component {
+            Component::Node => self.id.kill(self.component.name()),
+            component => self.id.stop(component.name(), grace),
+        }
+    }
 }
 
 impl State {

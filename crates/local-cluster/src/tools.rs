@@ -36,6 +36,10 @@ pub enum Tool {
     Kwok,
     /// Renders the chart.
     Helm,
+    /// The kubelet of a real node.
+    Kubelet,
+    /// DNS of a real node, and its way to the API server and back.
+    NodeNetwork,
 }
 
 impl Tool {
@@ -48,6 +52,8 @@ impl Tool {
         Self::Kubectl,
         Self::Kwok,
     ];
+    /// What a real node needs beside packages.
+    const NODE: [Self; 2] = [Self::Kubelet, Self::NodeNetwork];
 
     /// File name of the binary.
     #[must_use]
@@ -60,6 +66,8 @@ impl Tool {
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
             Self::Helm => "helm",
+            Self::Kubelet => "kubelet",
+            Self::NodeNetwork => "node-network",
         }
     }
 
@@ -70,7 +78,11 @@ impl Tool {
                 module: "go.etcd.io/etcd/server/v3",
                 package: ".".to_owned(),
             },
-            Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => Source {
+            Self::ApiServer
+            | Self::ControllerManager
+            | Self::Scheduler
+            | Self::Kubectl
+            | Self::Kubelet => Source {
                 folder: "kubernetes",
                 module: "k8s.io/kubernetes",
                 package: format!("k8s.io/kubernetes/cmd/{}", self.name()),
@@ -84,6 +96,11 @@ impl Tool {
                 folder: "helm",
                 module: "helm.sh/helm/v4",
                 package: "helm.sh/helm/v4/cmd/helm".to_owned(),
+            },
+            Self::NodeNetwork => Source {
+                folder: "node-network",
+                module: "github.com/coredns/coredns",
+                package: ".".to_owned(),
             },
         }
     }
@@ -121,6 +138,11 @@ impl Tools {
     /// [`Error::GoMissing`] or [`Error::Build`]; both say what to install.
     pub fn ensure(cache: &Cache, progress: Progress) -> Result<Self> {
         Self::ensure_these(&Tool::CLUSTER, cache, progress)
+    }
+
+    /// Builds what a real node needs and is missing.
+    pub(crate) fn ensure_node(cache: &Cache, progress: Progress) -> Result<()> {
+        Self::ensure_these(&Tool::NODE, cache, progress).map(drop)
     }
 
     /// Builds one tool if it is missing, and says where it is.
@@ -407,7 +429,11 @@ mod tests {
 
     #[test]
     fn committed_modules_name_their_versions() {
-        for tool in Tool::CLUSTER.into_iter().chain([Tool::Helm]) {
+        for tool in Tool::CLUSTER
+            .into_iter()
+            .chain(Tool::NODE)
+            .chain([Tool::Helm])
+        {
             let source = tool.source();
             let folder = module_folder().join(source.folder);
             assert!(key(&folder, source.module).is_ok(), "{}", tool.name());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Cluster, Options, names_in};
 use crate::certificates::{self, Authority};
 use crate::control_plane::{self, Component, Layout, Ports, SERVER_NAMES};
+use crate::node::{self, Node, REAL_NODE};
 use crate::state::{Process, State};
 use crate::{Cache, Error, Result, Tools};
 use crate::{cache, http, kubeconfig, nodes, ports, process};
@@ -16,7 +17,7 @@ const ATTEMPTS: usize = 3;
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// Who gets a kubeconfig: common name, group. The components have the rights of real ones; the rest may do all. The manager
 /// gets its kubeconfig with its rights.
-const USERS: [(&str, &str, Option<&str>); 4] = [
+const USERS: [(&str, &str, Option<&str>); 5] = [
     ("admin", "admin", Some("system:masters")),
     (
         "kube-controller-manager",
@@ -25,6 +26,7 @@ const USERS: [(&str, &str, Option<&str>); 4] = [
     ),
     ("kube-scheduler", "system:kube-scheduler", None),
     ("kwok", "kwok", Some("system:masters")),
+    (node::USER, "node", Some("system:masters")),
 ];
 
 impl Cluster {
@@ -35,11 +37,15 @@ impl Cluster {
         cache: &Cache,
         mut state: State,
     ) -> Result<()> {
+        let node = match options.real_node {
+            true => Some(Node::ensure(&self.layout, tools, cache, options.progress)?),
+            false => None,
+        };
         let mut attempt = 1;
         loop {
             state.ports = Ports::of(ports::pick(&ports_in_use(cache)?)?);
             state.processes.clear();
-            let outcome = self.start(options, tools, &mut state);
+            let outcome = self.start(options, tools, node.as_ref(), &mut state);
             if outcome.is_ok() {
                 return Ok(());
             }
@@ -62,23 +68,36 @@ impl Cluster {
         })
     }
 
-    fn start(&self, options: &Options, tools: &Tools, state: &mut State) -> Result<()> {
+    fn start(
+        &self,
+        options: &Options,
+        tools: &Tools,
+        node: Option<&Node<'_>>,
+        state: &mut State,
+    ) -> Result<()> {
         options
             .progress
             .step(&format!("cluster {}: starting", self.name));
         self.prepare(state)?;
-        for component in Component::ALL {
-            let program = tools.path(component.tool())?;
-            let mut argv = vec![program.display().to_string()];
+        let mut components = Component::ALL.to_vec();
+        if let Some(node) = node {
+            node.prepare(&self.name, options.nodes > 0)?;
+            components.extend(Component::NODE);
+        }
+        for component in components {
+            let mut argv = vec![component.program(tools)?.display().to_string()];
             argv.extend(control_plane::arguments(
                 component,
                 &self.layout,
                 &state.ports,
                 options.gang_scheduling,
             ));
+            if component == Component::ApiServer && node.is_some() {
+                argv.extend(node::api_server_flags(&self.layout));
+            }
             argv.extend(options.flags.get(&component).cloned().unwrap_or_default());
             let env = control_plane::environment(component, &self.layout);
-            let id = process::spawn(&argv, &env, &self.log(component))?;
+            let id = self.spawn(component, &argv, &env)?;
             state.processes.push(Process {
                 component,
                 id,
@@ -114,7 +133,10 @@ impl Cluster {
         certificates::write_service_account_keys(&layout.pki())?;
         for (user, name, group) in USERS {
             let client = authority.client(name, group)?;
-            let server = state.ports.server();
+            let server = match user {
+                node::USER => format!("https://{}", node::API_ADDRESS),
+                _ => state.ports.server(),
+            };
             let document =
                 kubeconfig::document(&self.name, &server, authority.certificate(), &client);
             cache::write_secret(&layout.kubeconfig(user), &document.to_string())?;
@@ -143,9 +165,18 @@ impl Cluster {
                 Component::ApiServer => self.api_server_is_ready(),
                 Component::ControllerManager => http::is_open(state.ports.controller_manager),
                 Component::Scheduler => http::is_open(state.ports.scheduler),
-                Component::Kwok => true,
+                Component::Kwok | Component::NodeLink => true,
+                Component::Node => self.real_node_is_ready(),
             })
         })
+    }
+
+    fn real_node_is_ready(&self) -> bool {
+        let condition = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+        let arguments = ["get", "node", REAL_NODE, "-o", condition];
+        self.target
+            .kubectl(&arguments)
+            .is_ok_and(|status| status.trim() == "True")
     }
 
     /// Fails with the end of its log if a component has ended.
@@ -162,9 +193,11 @@ impl Cluster {
 
     /// Adds the fake nodes and waits until pods can run: nodes ready and untainted, default service account there.
     fn add_nodes(&self, count: usize, state: &State) -> Result<()> {
-        let documents = nodes::documents(count).to_string();
-        self.target
-            .kubectl_with(&["create", "-f", "-"], &documents)?;
+        if count > 0 {
+            let documents = nodes::documents(count).to_string();
+            self.target
+                .kubectl_with(&["create", "-f", "-"], &documents)?;
+        }
         self.interrupt
             .wait_until("the fake nodes do not get ready", START_LIMIT, || {
                 self.check_alive(state.stopped().first().copied())?;
@@ -179,6 +212,7 @@ impl Cluster {
                 let taints = [
                     "get",
                     "nodes",
+                    "--selector=type=kwok",
                     "-o",
                     "jsonpath={.items[*].spec.taints[*].key}",
                 ];
