@@ -12,8 +12,8 @@ use lws_local_cluster::{
 use serde_json::{Value, json};
 
 /// A container starts within seconds; the machine may be busy.
-const LIMIT: Duration = Duration::from_secs(180);
-const WAIT: &str = "--timeout=180s";
+const LIMIT: Duration = Duration::from_secs(300);
+const WAIT: &str = "--timeout=300s";
 const PYTHON: &str = "lws.example/python:local";
 /// Stands in for nginx: answers each request with the name of the pod.
 const WEB_SERVER: &str = "mkdir /www; hostname >/www/index.html; httpd -f -p 80 -h /www & wait $!";
@@ -63,29 +63,28 @@ fn until(what: &str, condition: impl FnMut() -> lws_local_cluster::Result<bool>)
     Ok(Interrupt::default().wait_until(what, LIMIT, condition)?)
 }
 
-/// Pods of a group by name, with their UIDs.
+fn selector(set: &str, index: usize) -> String {
+    format!(
+        "leaderworkerset.sigs.k8s.io/name={set},leaderworkerset.sigs.k8s.io/group-index={index}"
+    )
+}
+
+/// Names and UIDs of the pods of a group.
 fn group(
     cluster: &Cluster,
     set: &str,
     index: usize,
 ) -> lws_local_cluster::Result<BTreeMap<String, String>> {
-    let selector = format!(
-        "leaderworkerset.sigs.k8s.io/name={set},leaderworkerset.sigs.k8s.io/group-index={index}"
-    );
-    let list = cluster.kubectl_json(&["get", "pods", "--selector", &selector])?;
+    let list = cluster.kubectl_json(&["get", "pods", "--selector", &selector(set, index)])?;
     let pods = list["items"].as_array().into_iter().flatten();
-    let text = |pod: &Value, member: &str| {
-        pod["metadata"][member]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    Ok(pods
-        .map(|pod| (text(pod, "name"), text(pod, "uid")))
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = pods.map(|pod| &pod["metadata"]);
+    Ok(metadata
+        .map(|metadata| (text(&metadata["name"]), text(&metadata["uid"])))
         .collect())
 }
 
-/// Waits until none of the earlier pods is left and the set is available again.
+/// Waits until each pod of a group is another one than before, and ready.
 fn wait_for_new_group(
     cluster: &Cluster,
     set: &str,
@@ -97,7 +96,10 @@ fn wait_for_new_group(
         let same_names = now.keys().eq(before.keys());
         Ok(same_names && now.iter().all(|(name, uid)| before.get(name) != Some(uid)))
     })?;
-    wait_until_available(cluster, set)
+    let pods = selector(set, index);
+    let ready = "--for=condition=Ready";
+    cluster.kubectl(&["wait", "pods", "--selector", &pods, ready, WAIT])?;
+    Ok(())
 }
 
 fn wait_until_available(cluster: &Cluster, set: &str) -> Result<()> {

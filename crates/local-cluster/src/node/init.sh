@@ -18,10 +18,10 @@ run() {
 
 # Nothing of the machine's own folders is written to.
 mount --make-rprivate /
-mount -t tmpfs node /run
-mount -t tmpfs node /var/log
-mkdir -p /var/lib/cni
-mount -t tmpfs node /var/lib/cni
+for folder in /run /var/log /var/lib/cni /var/lib/kubelet; do
+    mkdir -p "$folder"
+    mount -t tmpfs node "$folder"
+done
 mount --bind "$NODE" "$NODE"
 mount --make-rshared "$NODE"
 
