@@ -16,7 +16,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const WAIT: &str = "--timeout=300s";
 const PYTHON: &str = "lws.example/python:local";
 /// Stands in for nginx: answers each request with the name of the pod.
-const WEB_SERVER: &str = "mkdir /www; hostname >/www/index.html; httpd -f -p 80 -h /www & wait $!";
+const WEB_SERVER: &str =
+    "trap exit TERM; mkdir /www; hostname >/www/index.html; httpd -f -p 80 -h /www & wait $!";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
