@@ -240,7 +240,7 @@ fn everything() -> Result<()> {
 
 /// Skipped, and says so, where the machine cannot run containers.
 #[tokio::test]
-async fn ops_20_dep_1_manager_and_groups_run_in_real_containers() -> Result<()> {
+async fn groups_of_an_installed_manager_run_in_real_containers() -> Result<()> {
     match can_run_containers() {
         Err(Error::NoContainers(reason)) => {
             println!("skipped: {reason}");
