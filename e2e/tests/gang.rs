@@ -170,15 +170,18 @@ async fn gang_nat_35_nat_44_a_recreated_group_gets_a_pod_group_of_its_own() -> R
                 world.has(Kind::Pod, "demo-0") && pod_group(world.pod("demo-0")) != of_failed
             })
             .await?;
-        bench.until_available("demo").await?;
-        let after = named(&bench.world());
-        assert!(after.values().all(|of| *of == (2, 2)), "{after:?}");
-        assert!(!after.contains_key(&of_failed));
         bench
-            .until("the old PodGroup is gone", |world| {
-                !world.has(Kind::PodGroup, &of_failed)
-            })
+            .until(
+                "both groups are whole, and the old PodGroup is gone",
+                |world| {
+                    let after = named(world);
+                    after.values().eq([&(2, 2), &(2, 2)])
+                        && !after.contains_key(&of_failed)
+                        && !world.has(Kind::PodGroup, &of_failed)
+                },
+            )
             .await?;
+        bench.until_available("demo").await?;
         assert!(bench.world().set("demo").is("WorkloadSchedulingCreated"));
         bench.delete(Kind::Set, "demo").await?;
         bench.until_gone("demo").await
