@@ -23,7 +23,8 @@ pub struct Soak {
 #[derive(Args)]
 #[command(after_help = "Examples:
   cargo xtask replay seeds:347
-  cargo xtask replay stories:12 --trace")]
+  cargo xtask replay stories:12 --trace
+  cargo xtask replay roles:41")]
 pub struct Replay {
     /// The run, as a report names it: a plan and a number.
     case: String,
@@ -58,6 +59,8 @@ pub fn replay(arguments: &Replay) -> Result<()> {
         "scenarios",
         "--test",
         "crashes",
+        "--test",
+        "disaggregated",
     ]);
     command.env("LWS_SIM_CASE", &arguments.case);
     command.env("LWS_FULL", "1");

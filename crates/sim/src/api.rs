@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lws_core::admission::{Environment, lws, pod};
+use lws_core::admission::{Environment, disaggregatedset, lws, pod};
 use lws_core::intent::{Propagation, Subresource};
 use lws_core::run::{Class, Failure, Request};
 use serde_json::{Value, json};
@@ -71,6 +71,7 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
             lws::default(&mut body);
             validate(&body, None)?;
         }
+        Kind::DisaggregatedSet => validate_roles(&body, None)?,
         Kind::Pod => {
             let request = pod::Request {
                 pod: &body,
@@ -92,7 +93,6 @@ pub fn create(store: &mut Store, by: &'static str, key: Key, mut body: Value) ->
         | Kind::Namespace
         | Kind::PersistentVolumeClaim
         | Kind::Lease
-        | Kind::DisaggregatedSet
         | Kind::RoleScaler
         | Kind::Workload
         | Kind::PodGroup => {}
@@ -113,6 +113,9 @@ pub fn patch(store: &mut Store, by: &'static str, key: &Key, body: &Value) -> An
             lws::default(new);
             validate(new, Some(old))?;
         }
+        if key.kind == Kind::DisaggregatedSet {
+            validate_roles(new, Some(old))?;
+        }
         Ok(())
     })
 }
@@ -124,6 +127,15 @@ pub fn edit(store: &mut Store, key: &Key, spec: &Value) -> Answer {
 
 fn validate(new: &Value, old: Option<&Arc<Value>>) -> Result<(), Failure> {
     let findings = lws::validate(new, old.map(|old| &**old), &Environment::default());
+    match findings.iter().next() {
+        Some(finding) => Err(rejected(format!("{}: {}", finding.path, finding.detail))),
+        None => Ok(()),
+    }
+}
+
+fn validate_roles(new: &Value, old: Option<&Arc<Value>>) -> Result<(), Failure> {
+    let environment = Environment::default();
+    let findings = disaggregatedset::validate(new, old.map(|old| &**old), &environment);
     match findings.iter().next() {
         Some(finding) => Err(rejected(format!("{}: {}", finding.path, finding.detail))),
         None => Ok(()),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use lws_core::cache::Wakes;
+use lws_core::disaggregatedset;
 use lws_core::group::GroupSnapshot;
 use lws_core::intent::Step;
 use lws_core::leaderworkerset::Snapshot;
@@ -9,8 +10,11 @@ use lws_core::run::Request;
 
 use crate::store::Kind;
 
+mod roles;
 #[cfg(feature = "planted")]
 mod steps;
+
+pub use roles::Flaw;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,6 +194,8 @@ impl Bug {
 pub struct Planted {
     #[cfg(feature = "planted")]
     bug: Option<Bug>,
+    #[cfg(feature = "planted")]
+    flaw: Option<Flaw>,
 }
 
 #[cfg(not(feature = "planted"))]
@@ -220,13 +226,43 @@ impl Planted {
     }
 
     pub(crate) fn deafen(self, _: Kind, _: &mut Wakes) {}
+
+    pub(crate) fn blur_roles(self, _: &mut disaggregatedset::Snapshot) {}
+
+    pub(crate) fn role_steps(self, _: &disaggregatedset::Snapshot, steps: &[Step]) -> Vec<Step> {
+        steps.to_vec()
+    }
 }
 
 #[cfg(feature = "planted")]
 impl Planted {
     /// With this bug.
     pub fn with(bug: Bug) -> Self {
-        Self { bug: Some(bug) }
+        Self {
+            bug: Some(bug),
+            flaw: None,
+        }
+    }
+
+    /// With this bug of DisaggregatedSets.
+    pub fn flawed(flaw: Flaw) -> Self {
+        Self {
+            bug: None,
+            flaw: Some(flaw),
+        }
+    }
+
+    pub(crate) fn blur_roles(self, seen: &mut disaggregatedset::Snapshot) {
+        if let Some(flaw) = self.flaw {
+            roles::blur(flaw, seen);
+        }
+    }
+
+    pub(crate) fn role_steps(self, seen: &disaggregatedset::Snapshot, steps: &[Step]) -> Vec<Step> {
+        match self.flaw {
+            Some(flaw) => roles::spoil(flaw, seen, steps),
+            None => steps.to_vec(),
+        }
     }
 
     /// Whether this bug is there.
@@ -275,6 +311,13 @@ impl Planted {
     }
 
     pub(crate) fn deafen(self, kind: Kind, wakes: &mut Wakes) {
+        match (self.flaw, kind) {
+            (Some(Flaw::DeafToScalers), Kind::RoleScaler)
+            | (Some(Flaw::DeafToChildren), Kind::LeaderWorkerSet) => {
+                wakes.disaggregated_sets.clear();
+            }
+            _ => {}
+        }
         match (self.bug, kind) {
             (Some(Bug::DeafToPods), Kind::Pod) => wakes.groups.clear(),
             (Some(Bug::DeafToStatefulSets), Kind::StatefulSet) => wakes.sets.clear(),

@@ -2,6 +2,7 @@
 //! answered. A crash drops all of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,6 +13,7 @@ use lws_api::leaderworkerset::LeaderWorkerSet;
 use lws_api::names::label;
 use lws_api::rolescaler::DisaggregatedSetRoleScaler;
 use lws_core::cache::{Cache, Change, Wakes};
+use lws_core::disaggregatedset;
 use lws_core::group::{self, GroupPlan};
 use lws_core::guard::{Guard, Passage};
 use lws_core::intent::{Plan, Step, Target};
@@ -27,7 +29,7 @@ use crate::exhaustive::Fingerprint;
 use crate::planted::{Bug, Planted};
 use crate::store::{self, Answer, Commit, Key, Kind, Store};
 
-/// Kinds that are watched.
+/// Kinds that are watched for LeaderWorkerSets.
 pub const WATCHED: [Kind; 6] = [
     Kind::LeaderWorkerSet,
     Kind::StatefulSet,
@@ -37,6 +39,23 @@ pub const WATCHED: [Kind; 6] = [
     Kind::Node,
 ];
 
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duty {
+    /// Controllers that it runs.
+    pub controllers: &'static [Controller],
+    /// Kinds that it watches for them.
+    pub watched: &'static [Kind],
+}
+
+impl Duty {
+    /// LeaderWorkerSets and their groups.
+    pub const SETS: Self = Self {
+        controllers: &[Controller::Sets, Controller::Groups],
+        watched: &WATCHED,
+    };
+}
+
 /// A controller, by what its keys mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
@@ -44,6 +63,8 @@ pub enum Controller {
     Sets,
     /// Groups.
     Groups,
+    /// DisaggregatedSets.
+    DisaggregatedSets,
 }
 
 /// Where a watch stands.
@@ -84,6 +105,10 @@ pub enum Flight {
 enum Decided {
     Set(Box<(leaderworkerset::Snapshot, SetPlan)>),
     Group(GroupPlan),
+    Roles(
+        Arc<disaggregatedset::Snapshot>,
+        Box<disaggregatedset::SetPlan>,
+    ),
 }
 
 /// A reconcile under way.
@@ -120,7 +145,15 @@ impl Work {
                 .leader_set
                 .as_ref()
                 .map(|set| set.meta.label(label::REVISION)),
-            Decided::Group(_) => None,
+            Decided::Group(_) | Decided::Roles(..) => None,
+        }
+    }
+
+    /// The DisaggregatedSet as it was when this was decided.
+    pub fn seen_roles(&self) -> Option<&Arc<disaggregatedset::Snapshot>> {
+        match &self.decided {
+            Decided::Roles(snapshot, _) => Some(snapshot),
+            Decided::Set(_) | Decided::Group(_) => None,
         }
     }
 
@@ -128,6 +161,7 @@ impl Work {
         match &self.decided {
             Decided::Set(decided) => &decided.1.plan,
             Decided::Group(decided) => &decided.plan,
+            Decided::Roles(_, decided) => &decided.plan,
         }
     }
 }
@@ -140,6 +174,8 @@ pub enum Decision<'a> {
     Report(&'a leaderworkerset::Snapshot, &'a [Step]),
     /// A plan for a group.
     Group(&'a group::GroupSnapshot, &'a [Step]),
+    /// A plan for a DisaggregatedSet, or the report on it.
+    Roles(&'a disaggregatedset::Snapshot, &'a [Step], Timestamp),
 }
 
 /// The memory of a process.
@@ -163,23 +199,27 @@ pub struct Memory {
     pub works: Vec<Work>,
     sets: Lane,
     groups: Lane,
+    roles: Lane,
+    duty: Duty,
     bugs: Planted,
 }
 
 impl Memory {
     /// A process that has just started.
-    pub fn new(bugs: Planted) -> Self {
+    pub fn new(bugs: Planted, duty: Duty) -> Self {
         Self {
             leads: false,
             ends: false,
             candidate: None,
             cache: Cache::default(),
-            watches: WATCHED.map(|kind| (kind, Watch::Unlisted)).into(),
+            watches: unlisted(duty),
             held: BTreeMap::new(),
             listed: std::collections::BTreeSet::new(),
             works: Vec::new(),
             sets: Lane::default(),
             groups: Lane::default(),
+            roles: Lane::default(),
+            duty,
             bugs,
         }
     }
@@ -212,6 +252,7 @@ impl Memory {
     pub fn fingerprint(&self, store: &Store, into: &mut Fingerprint) {
         into.take(&(self.leads, &self.candidate, &self.cache, &self.held));
         into.take(&(&self.listed, &self.works, &self.sets, &self.groups));
+        into.take(&self.roles);
         for (kind, watch) in &self.watches {
             let version = match watch {
                 Watch::Unlisted => continue,
@@ -249,7 +290,21 @@ impl Memory {
         match controller {
             Controller::Sets => &mut self.sets,
             Controller::Groups => &mut self.groups,
+            Controller::DisaggregatedSets => &mut self.roles,
         }
+    }
+
+    /// Connections were cut: everything is listed anew.
+    pub fn relist_all(&mut self) {
+        self.watches = unlisted(self.duty);
+    }
+
+    fn lanes(&mut self) -> [&mut Lane; 3] {
+        [&mut self.sets, &mut self.groups, &mut self.roles]
+    }
+
+    fn runs(&self, controller: Controller) -> bool {
+        self.duty.controllers.contains(&controller)
     }
 
     /// It begins to lead.
@@ -266,22 +321,35 @@ impl Memory {
         if !self.leads {
             return;
         }
-        for key in &wakes.renewed {
-            self.sets.queue().reset(key);
-        }
-        for key in wakes.sets {
-            self.sets.queue().add(key, now);
-        }
-        for key in wakes.groups {
-            self.groups.queue().add(key, now);
+        let woken = [
+            (Controller::Sets, wakes.sets, wakes.renewed),
+            (Controller::Groups, wakes.groups, Default::default()),
+            (
+                Controller::DisaggregatedSets,
+                wakes.disaggregated_sets,
+                wakes.renewed_disaggregated_sets,
+            ),
+        ];
+        for (controller, keys, renewed) in woken {
+            if !self.runs(controller) {
+                continue;
+            }
+            let queue = self.lane(controller).queue();
+            for key in &renewed {
+                queue.reset(key);
+            }
+            for key in keys {
+                queue.add(key, now);
+            }
         }
     }
 
     /// A list is asked for; the answer shows `version`.
     pub fn begin_list(&mut self, kind: Kind, version: u64, now: Duration) {
         if let Some(kind) = written(kind) {
-            self.sets.guard.listing(kind, now);
-            self.groups.guard.listing(kind, now);
+            for lane in self.lanes() {
+                lane.guard.listing(kind, now);
+            }
         }
         self.watches.insert(kind, Watch::Listing(version));
     }
@@ -298,7 +366,7 @@ impl Memory {
         self.watches.insert(kind, Watch::At(version));
         self.listed.insert(kind);
         let Some(kind) = written(kind) else { return };
-        for lane in [&mut self.sets, &mut self.groups] {
+        for lane in [&mut self.sets, &mut self.groups, &mut self.roles] {
             for key in lane.guard.listed(kind, &self.cache) {
                 lane.queue().add(key, now);
             }
@@ -343,7 +411,7 @@ impl Memory {
             kind: written,
             key: ObjectKey::new(&commit.key.namespace, &commit.key.name),
         };
-        for lane in [&mut self.sets, &mut self.groups] {
+        for lane in [&mut self.sets, &mut self.groups, &mut self.roles] {
             for key in lane.guard.settle(&target, &self.cache) {
                 lane.queue().add(key, now);
             }
@@ -369,6 +437,7 @@ impl Memory {
         let lane = match controller {
             Controller::Sets => &self.sets,
             Controller::Groups => &self.groups,
+            Controller::DisaggregatedSets => &self.roles,
         };
         self.leads
             && !self.ends
@@ -385,6 +454,7 @@ impl Memory {
         of(&self.sets)
             .into_iter()
             .chain(of(&self.groups))
+            .chain(of(&self.roles))
             .chain(held)
             .chain(slow.filter(|until| *until > now))
             .min()
@@ -402,6 +472,7 @@ impl Memory {
         let lane = match controller {
             Controller::Sets => &mut self.sets,
             Controller::Groups => &mut self.groups,
+            Controller::DisaggregatedSets => &mut self.roles,
         };
         let Some(turn) = lane.queue().take(now) else {
             return;
@@ -424,6 +495,7 @@ impl Memory {
         let decided = match controller {
             Controller::Sets => self.plan_set(&turn.key, at, judge),
             Controller::Groups => self.plan_group(&turn.key, at, judge),
+            Controller::DisaggregatedSets => self.plan_roles(&turn.key, at, judge),
         };
         match decided {
             None => {
@@ -478,6 +550,21 @@ impl Memory {
         Some((Decided::Group(plan), steps))
     }
 
+    fn plan_roles(
+        &mut self,
+        key: &ObjectKey,
+        at: Timestamp,
+        judge: &mut impl FnMut(Decision<'_>),
+    ) -> Option<(Decided, Vec<Step>)> {
+        let snapshot = Arc::new(disaggregatedset::observe(key, &self.cache)?);
+        let mut seen = (*snapshot).clone();
+        self.bugs.blur_roles(&mut seen);
+        let plan = disaggregatedset::plan(&seen, at);
+        let steps = self.bugs.role_steps(&snapshot, &plan.plan.steps);
+        judge(Decision::Roles(&snapshot, &steps, at));
+        Some((Decided::Roles(snapshot, Box::new(plan)), steps))
+    }
+
     /// Sends the next request of a reconcile, or ends it; true if there was one.
     pub fn send(
         &mut self,
@@ -513,6 +600,16 @@ impl Memory {
             }
             return false;
         }
+        if let (Decided::Roles(snapshot, plan), true, false) =
+            (&work.decided, is_first, outcome.stopped)
+        {
+            let report = disaggregatedset::report(snapshot, plan, &outcome, at);
+            let steps = bugs.role_steps(snapshot, &report);
+            judge(Decision::Roles(snapshot, &steps, at));
+            work.run = Run::new(steps);
+            work.first = Some(outcome);
+            return false;
+        }
         let work = self.works.remove(index);
         if let (Decided::Set(decided), true) = (&work.decided, is_first) {
             let uid = decided.0.lws.meta.uid.clone();
@@ -530,6 +627,12 @@ impl Memory {
             for uid in &plan.judged {
                 self.cache.handled(&work.key, uid);
             }
+        }
+        if let Decided::Roles(snapshot, plan) = &work.decided
+            && let Some(children) = &plan.left_alone
+        {
+            let uid = snapshot.set.meta.uid.clone();
+            self.cache.remember_left_alone(uid, children.clone());
         }
         let plan = work.plan();
         let refs: Vec<&Outcome> = passes.iter().collect();
@@ -553,6 +656,11 @@ impl Memory {
             work.run.answer(answer.map(|object| (*object).clone()));
         }
     }
+}
+
+fn unlisted(duty: Duty) -> BTreeMap<Kind, Watch> {
+    let kinds = duty.watched.iter();
+    kinds.map(|kind| (*kind, Watch::Unlisted)).collect()
 }
 
 /// KRS-37: what a watch is limited to.
@@ -637,7 +745,7 @@ fn apply(cache: &mut Cache, kind: Kind, object: &Value, gone: bool) -> Wakes {
     }
 }
 
-fn relist(cache: &mut Cache, kind: Kind, objects: &[std::sync::Arc<Value>]) -> Wakes {
+fn relist(cache: &mut Cache, kind: Kind, objects: &[Arc<Value>]) -> Wakes {
     let all = || objects.iter();
     match kind {
         Kind::LeaderWorkerSet => cache.apply_sets(Change::Relisted(

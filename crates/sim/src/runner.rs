@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use lws_core::intent::Why;
 
+use crate::disaggregated::Dips;
 use crate::seeds::{Failed, check};
 use crate::world::{Setup, World};
 
@@ -45,8 +46,23 @@ const WHYS: [Why; 15] = [
     Why::StatusDiffers,
 ];
 
+/// Why something is written for a DisaggregatedSet.
+pub const WHYS_OF_ROLES: [Why; 11] = [
+    Why::ChildMissing,
+    Why::ChildDiffers,
+    Why::ChildRolled,
+    Why::ChildAdopted,
+    Why::SliceRemoved,
+    Why::RevisionDrained,
+    Why::SetUnmarked,
+    Why::ScalerMissing,
+    Why::ScalerObsolete,
+    Why::GroupReassigned,
+    Why::StatusDiffers,
+];
+
 /// What runs have come to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     /// Runs.
     pub runs: u64,
@@ -60,6 +76,25 @@ pub struct Summary {
     pub time: Duration,
     /// Faults that met a request, by fault and reason of the request.
     pub coverage: BTreeMap<(&'static str, &'static str), u64>,
+    /// Reasons of requests that faults are to meet.
+    pub whys: &'static [Why],
+    /// Dips of DisaggregatedSets.
+    pub dips: Dips,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self {
+            runs: 0,
+            steps: 0,
+            writes: 0,
+            crash_points: 0,
+            time: Duration::ZERO,
+            coverage: BTreeMap::new(),
+            whys: &WHYS,
+            dips: Dips::default(),
+        }
+    }
 }
 
 impl Summary {
@@ -69,6 +104,7 @@ impl Summary {
         self.steps += world.steps;
         self.writes += world.facts.writes;
         self.crash_points += u64::from(world.crashed_as_told);
+        self.dips.add(world.roles.dips);
         for (pair, count) in &world.coverage {
             *self.coverage.entry(*pair).or_default() += count;
         }
@@ -79,13 +115,14 @@ impl Summary {
         self.steps += other.steps;
         self.writes += other.writes;
         self.crash_points += other.crash_points;
+        self.dips.add(other.dips);
         for (pair, count) in other.coverage {
             *self.coverage.entry(pair).or_default() += count;
         }
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        WHYS.into_iter().flat_map(move |why| {
+        self.whys.iter().flat_map(move |why| {
             FAULTS.into_iter().map(move |fault| {
                 let met = self.coverage.get(&(fault, why.as_str()));
                 (fault, why.as_str(), met.copied().unwrap_or_default())
@@ -105,8 +142,19 @@ impl fmt::Display for Summary {
             self.steps,
             self.crash_points,
             self.writes,
-            FAULTS.len() * WHYS.len()
+            FAULTS.len() * self.whys.len()
         )?;
+        if self.dips.drains > 0 {
+            let Dips {
+                drains,
+                dips,
+                deepest,
+            } = self.dips;
+            writeln!(
+                f,
+                "{dips} of {drains} drains go below what a role alone keeps, by {deepest} at most"
+            )?;
+        }
         if met == 0 {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kubelet::{Event, HELD};
+use crate::disaggregated::wanted::Change;
 use crate::store::{Cascade, Key, Kind};
 
 /// A set in short.
@@ -65,6 +66,10 @@ pub enum Deed {
     Delete(Key, Cascade, Option<i64>),
     /// Creates some object.
     Create(Key, Value),
+    /// Changes the DisaggregatedSet, or scales a role of it.
+    Change(Box<Change>),
+    /// Nothing is done before looks at the DisaggregatedSet have found so many different numbers of groups.
+    Rows(usize),
     /// Nothing is done before everything has settled.
     Settle,
     /// Time passes.

@@ -1,6 +1,7 @@
 //! What must hold after every commit, on the store.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lws_api::names::{BUDGET_FINALIZER, annotation as names, env as variables, label as labels};
 use lws_core::intent::Why;
@@ -21,6 +22,8 @@ pub struct Writing {
     pub seen_revision: Option<String>,
     /// Up to which version its process had been told of pods.
     pub pods_seen: u64,
+    /// The DisaggregatedSet that it was decided from.
+    pub seen_roles: Option<Arc<lws_core::disaggregatedset::Snapshot>>,
 }
 
 /// Takes a commit into the history and judges it.

@@ -16,6 +16,8 @@ use crate::store::text;
 /// Judges a decision.
 pub fn check_decision(decision: &Decision<'_>) -> Result<(), Violation> {
     match decision {
+        // Judged by what is about them.
+        Decision::Roles(..) => Ok(()),
         Decision::Set(snapshot, steps) => {
             let dying = snapshot.lws.meta.is_terminating();
             no_birth_in_the_dying(steps, snapshot.lws.meta.uid.as_str(), dying)?;

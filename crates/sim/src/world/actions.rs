@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::actors::kubelet::{self, Event};
 use crate::actors::user::Deed;
 use crate::actors::{garbage, namespace, stateful_set};
+use crate::disaggregated::children;
 use crate::properties::{Violation, Writing};
-use crate::replica::{Controller, Flight, Memory, Watch, Work};
+use crate::replica::{Flight, Memory, Watch, Work};
 use crate::store::{Key, Kind};
 
-use super::{Action, World};
+use super::{Action, World, at};
 
 impl World {
     pub(super) fn enabled(&mut self) -> Vec<(Arc<Action>, u64)> {
@@ -38,8 +39,10 @@ impl World {
         match self.deeds.front() {
             Some(Deed::Settle) | None => {}
             Some(_) if self.now < self.wait_until => {}
+            Some(Deed::Rows(rows)) if self.roles.course.len() < *rows => {}
             Some(_) => actions.push((Arc::new(Action::Deed), 1)),
         }
+        self.be_patient(&mut actions);
         actions
     }
 
@@ -91,7 +94,7 @@ impl World {
             if !memory.leads && is_free && memory.is_synced() {
                 actions.push((Action::Lead(index), self.weight(0, 2)));
             }
-            for controller in [Controller::Sets, Controller::Groups] {
+            for controller in self.setup.duty().controllers.iter().copied() {
                 if memory.is_synced() && memory.has_work(controller, self.now) {
                     actions.push((Action::Take(index, controller), self.weight(2, 4)));
                 }
@@ -135,6 +138,9 @@ impl World {
 
     /// What the cluster would do, with the number of the actor.
     fn enabled_of_cluster(&self) -> Vec<(Action, u64)> {
+        if let Some(ground) = self.ground() {
+            return self.enabled_of_ground(&ground);
+        }
         let mut actions = Vec::new();
         for (key, _) in self.store.list(Kind::StatefulSet) {
             if let Some(write) = stateful_set::next(&self.store, key, self.setup.gate) {
@@ -164,6 +170,9 @@ impl World {
     fn is_waiting(&self, action: &Action) -> bool {
         if let Action::Kubelet(key, Event::End) = action {
             return self.end_of_pod(key).is_some_and(|end| end > self.now);
+        }
+        if let Action::Child(_, children::Move::Raise(_)) = action {
+            return self.trouble.pods_refused > self.now;
         }
         let Action::Sets(stateful_set::Write::Create(key, body)) = action else {
             return false;
@@ -207,6 +216,10 @@ impl World {
             Action::Collect(write) => self.collect(write),
             Action::Empty(write) => self.empty(write),
             Action::Kubelet(key, event) => self.kubelet(&key, event),
+            Action::Child(key, step) => {
+                let is_bound = self.ground().is_none_or(|ground| ground.room.is_none());
+                children::perform(&mut self.store, &key, step, is_bound, at(self.now));
+            }
             Action::Deed => {
                 if let Some(deed) = self.deeds.pop_front() {
                     self.deed(deed);

@@ -176,7 +176,8 @@ impl World {
                 self.trouble.we_fail = self.now + Duration::from_secs(seconds);
                 return;
             }
-            Deed::Settle => return,
+            Deed::Change(change) => return self.change(&change),
+            Deed::Settle | Deed::Rows(_) => return,
         };
     }
 

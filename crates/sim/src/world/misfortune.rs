@@ -9,9 +9,10 @@ use super::World;
 use crate::actors::kubelet::{self, Event};
 use crate::actors::label;
 use crate::actors::user::Deed;
+use crate::disaggregated::wanted;
 use crate::faults::Faults;
 use crate::properties::{Violation, Writing};
-use crate::replica::{WATCHED, Watch};
+use crate::replica::Watch;
 use crate::store::{Cascade, Key, Kind};
 
 impl World {
@@ -19,7 +20,10 @@ impl World {
     pub(super) fn misfortune(&mut self) -> Result<(), Violation> {
         let faults = self.setup.faults.clone();
         let index = usize::try_from(self.random.below(self.processes.len() as u64)).unwrap_or(0);
-        let kind = *self.random.pick(&WATCHED).unwrap_or(&Kind::Pod);
+        let kind = *self
+            .random
+            .pick(self.setup.duty().watched)
+            .unwrap_or(&Kind::Pod);
         let now = self.now;
         if self.random.chance(faults.crash) {
             self.crash(index);
@@ -133,6 +137,9 @@ impl World {
 
     /// FM-15.
     fn monkey(&mut self) {
+        if self.ground().is_some() {
+            return self.monkey_of_ground();
+        }
         let targets: Vec<Key> = self
             .store
             .all()
@@ -156,6 +163,10 @@ impl World {
 
     /// FM-19.
     pub(super) fn edit(&mut self) {
+        if self.ground().is_some() {
+            let change = wanted::Change::random(&mut self.random);
+            return self.change(&change);
+        }
         let spec = match self.random.below(6) {
             0 | 1 => json!({"replicas": self.random.below(4)}),
             2 => {

@@ -5,6 +5,7 @@ mod choices;
 mod cluster;
 mod misfortune;
 mod ours;
+mod roles;
 mod verdict;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,11 +18,12 @@ use serde_json::json;
 use crate::actors::kubelet::Event;
 use crate::actors::user::Deed;
 use crate::actors::{garbage, namespace, stateful_set};
+use crate::disaggregated::{self, Ground, children};
 use crate::faults::Faults;
 use crate::planted::Planted;
 use crate::properties::{Facts, Violation, violated};
 use crate::random::Random;
-use crate::replica::{Controller, Memory};
+use crate::replica::{Controller, Duty, Memory};
 use crate::store::{Key, Kind, Store};
 
 const NAMES: [&str; 2] = ["lws-a", "lws-b"];
@@ -82,6 +84,19 @@ pub struct Setup {
     pub gated_from: Option<i64>,
     /// Who leads is decided by the real election.
     pub election: bool,
+    /// The world is one of DisaggregatedSets.
+    pub ground: Option<Ground>,
+}
+
+impl Setup {
+    /// What processes of ours do.
+    pub fn duty(&self) -> Duty {
+        self.ground.map_or(Duty::SETS, |ground| ground.duty())
+    }
+
+    fn quiet(&self) -> Duration {
+        self.ground.map_or(QUIET, |_| Ground::QUIET)
+    }
 }
 
 impl Default for Setup {
@@ -99,6 +114,7 @@ impl Default for Setup {
             ending: 0,
             gated_from: None,
             election: false,
+            ground: None,
         }
     }
 }
@@ -117,6 +133,7 @@ enum Action {
     Collect(garbage::Write),
     Empty(namespace::Write),
     Kubelet(Key, Event),
+    Child(Key, children::Move),
     Deed,
 }
 
@@ -148,6 +165,8 @@ pub struct World {
     pub processes: Vec<Option<Memory>>,
     /// History for the judge.
     pub facts: Facts,
+    /// The same of DisaggregatedSets.
+    pub roles: disaggregated::Facts,
     /// Steps taken.
     pub steps: u64,
     /// Requests of ours that were sent.
@@ -194,6 +213,7 @@ impl World {
             now: Duration::ZERO,
             processes: vec![None; setup.processes],
             facts: Facts::default(),
+            roles: disaggregated::Facts::default(),
             steps: 0,
             requests: 0,
             whys: BTreeMap::new(),
@@ -318,7 +338,8 @@ impl World {
             .filter(|due| *due > self.now)
             .min();
         let is_quiet = self.somebody_leads()
-            && deadline.is_none_or(|due| due > self.last_write.max(self.wait_until) + QUIET);
+            && deadline
+                .is_none_or(|due| due > self.last_write.max(self.wait_until) + self.setup.quiet());
         let deadline = deadline.into_iter().chain(self.next_election()).min();
         if is_quiet && self.is_faulty() {
             return Ok(true);

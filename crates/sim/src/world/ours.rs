@@ -10,14 +10,14 @@ use crate::api;
 use crate::candidate::{self, Candidate, Fate};
 use crate::planted::Bug;
 use crate::properties::{Violation, Writing, check_decision, violated};
-use crate::replica::{Controller, Flight, Memory, WATCHED, Watch};
+use crate::replica::{Controller, Flight, Memory, Watch};
 use crate::store::{Cascade, Deletion, Key, Kind};
 
 impl World {
     /// A process starts; with an election it stands for it under a name of its own.
     pub(super) fn start(&mut self, index: usize) {
         let bugs = self.setup.planted;
-        let mut memory = Memory::new(bugs);
+        let mut memory = Memory::new(bugs, self.setup.duty());
         if self.setup.election {
             self.started += 1;
             let name = NAMES.get(index).copied().unwrap_or("lws");
@@ -189,9 +189,10 @@ impl World {
     pub(super) fn take(&mut self, index: usize, controller: Controller) -> Result<(), Violation> {
         let (now, at) = (self.now, self.our_clock());
         let mut verdict = Ok(());
-        if let Some(memory) = self.process(index) {
+        if let Some(Some(memory)) = self.processes.get_mut(index) {
             memory.take(controller, now, at, &mut |decision| {
-                verdict = check_decision(&decision);
+                verdict = check_decision(&decision)
+                    .and_then(|()| Self::check_roles(&mut self.roles, &decision));
             });
         }
         verdict
@@ -200,7 +201,7 @@ impl World {
     /// The next stage of a request of ours.
     pub(super) fn work(&mut self, index: usize, work: usize) -> Result<(), Violation> {
         let (now, time) = (self.now, self.our_clock());
-        let Some(memory) = self.process(index) else {
+        let Some(Some(memory)) = self.processes.get_mut(index) else {
             return Ok(());
         };
         let Some((flight, mut request)) =
@@ -213,7 +214,8 @@ impl World {
         match flight {
             Flight::Idle => {
                 let is_sent = memory.send(work, now, time, &mut |decision| {
-                    verdict = check_decision(&decision);
+                    verdict = check_decision(&decision)
+                        .and_then(|()| Self::check_roles(&mut self.roles, &decision));
                 });
                 if is_sent {
                     self.requests += 1;
@@ -314,6 +316,7 @@ impl World {
             .and_then(|m| m.works.get(work));
         let seen_revision = underway.and_then(|w| w.seen_revision()).map(str::to_owned);
         let pods_seen = underway.map_or(0, |work| work.pods_seen);
+        let seen_roles = underway.and_then(|w| w.seen_roles()).cloned();
         let step = underway.and_then(|w| w.step());
         let why = step.map(|step| step.why);
         let cause = step.and_then(|step| step.cause.as_ref().map(ToString::to_string));
@@ -355,6 +358,7 @@ impl World {
             decided,
             seen_revision,
             pods_seen,
+            seen_roles,
         })
     }
 
@@ -386,7 +390,7 @@ impl World {
                 continue;
             };
             if memory.is_synced() {
-                memory.watches = WATCHED.map(|kind| (kind, Watch::Unlisted)).into();
+                memory.relist_all();
             }
             if let Some(candidate) = &mut memory.candidate {
                 candidate.lose_sight(now);

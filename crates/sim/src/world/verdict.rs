@@ -7,6 +7,7 @@ use lws_core::model::ObjectKey;
 
 use super::{World, at};
 use crate::actors::{label, uid};
+use crate::disaggregated;
 use crate::properties::{Violation, Writing, check_commit, check_rest, violated};
 use crate::replica::Memory;
 use crate::store::{Change, Key, Kind, is_terminating};
@@ -18,6 +19,10 @@ impl World {
             self.judged += 1;
             if commit.key.kind != Kind::Lease {
                 self.last_write = self.now;
+            }
+            if let Some(ground) = self.ground() {
+                self.judge_roles(&ground, &commit, writing)?;
+                continue;
             }
             let before = match commit.key.kind {
                 Kind::Pod => self.facts.incidents.clone(),
@@ -50,7 +55,13 @@ impl World {
     }
 
     /// Judges what has come to rest.
+    ///
+    /// # Errors
+    /// What does not hold.
     pub fn check_rest(&self) -> Result<(), Violation> {
+        if let Some(ground) = &self.setup.ground {
+            return disaggregated::check_rest(&self.store, &self.roles, ground);
+        }
         let processes = self.processes.iter().enumerate();
         let leading = processes.filter(|(_, memory)| memory.as_ref().is_some_and(|m| m.leads));
         let leading = leading.map(|(index, _)| index).collect();
