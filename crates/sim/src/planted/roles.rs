@@ -184,7 +184,7 @@ fn spoil_step(flaw: Flaw, seen: &Snapshot, step: &mut Step) {
                 new["spec"]["replicas"] = json!(groups);
             }
             if flaw == Flaw::NoBaseline {
-                new["metadata"]["annotations"][INITIAL_REPLICAS] = Value::Null;
+                new["metadata"]["annotations"][INITIAL_REPLICAS] = json!("");
             }
             *body = Arc::new(new);
         }
