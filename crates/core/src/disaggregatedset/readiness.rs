@@ -58,6 +58,8 @@ pub struct Observation {
     pub is_acknowledged: bool,
     /// Wanted groups.
     pub replicas: u32,
+    /// RDY-6: fewer groups are seen Ready than the child's status tells of, so what is seen is old.
+    pub is_behind: bool,
     /// ROL-13: since when the first pod of it finds no place.
     pub unschedulable_since: Option<Timestamp>,
 }
@@ -91,6 +93,7 @@ pub fn observe(child: &Lws, cache: &Cache) -> Result<Observation, String> {
     let Some(workload) = Workload::of(child, cache) else {
         return Ok(Observation {
             replicas,
+            is_behind: surely_ready(child) > 0,
             ..Observation::default()
         });
     };
@@ -107,12 +110,25 @@ pub fn observe(child: &Lws, cache: &Cache) -> Result<Observation, String> {
     let is_acknowledged = !child.meta.is_terminating()
         && child.status.observed_generation >= child.meta.generation
         && workload.has_taken_up(replicas);
-    Ok(Observation {
+    let mut seen = Observation {
         is_acknowledged,
         unschedulable_since: waiting.min(),
         groups,
         replicas,
-    })
+        is_behind: false,
+    };
+    seen.is_behind = seen.raw() < surely_ready(child);
+    Ok(seen)
+}
+
+/// RDY-6: so many groups are Ready by the status of `child`, whichever ones an issued reduction took since. A watch of pods or StatefulSets that stands
+/// still shows none of them, and a revision that looks dead is drained at once.
+fn surely_ready(child: &Lws) -> u32 {
+    let status = &child.status;
+    let wanted = child.spec.replicas();
+    let leaving = status.replicas.saturating_sub(wanted).max(0);
+    let ready = status.ready_replicas.saturating_sub(leaving).min(wanted);
+    u32::try_from(ready).unwrap_or_default()
 }
 
 fn has_observed(set: &StatefulSet) -> bool {

@@ -86,7 +86,8 @@ impl<'a> Pass<'a> {
     fn seen(&self, child: &Child, now: Timestamp) -> executor::Child {
         let observation = self.snapshot.observation(child);
         let waits = observation.and_then(|seen| seen.unschedulable_since);
-        let ready = observation.map(|seen| Ready {
+        let known = observation.filter(|seen| !seen.is_behind);
+        let ready = known.map(|seen| Ready {
             raw: seen.raw().into(),
             committed: seen.committed().into(),
         });

@@ -125,6 +125,36 @@ fn dsr_rdy_5_every_reason_why_nothing_is_acknowledged() {
 }
 
 #[test]
+fn dsr_rdy_6_fewer_than_the_status_tells_of_is_an_old_view() {
+    for (what, wanted, replicas, ready, leaders, is_behind) in [
+        ("as told", 3, 3, 3, "RRR", false),
+        ("no pod seen yet", 3, 3, 3, "", true),
+        ("one seen before it was Ready", 3, 3, 3, "RRr", true),
+        ("not told yet", 3, 0, 0, "RRR", false),
+        ("lowered since", 2, 3, 3, "RR", false),
+        ("lowered to nothing", 0, 3, 3, "", false),
+        ("raised since", 5, 3, 2, "R", true),
+        ("one too many that may be a Ready one", 3, 4, 3, "RR", false),
+    ] {
+        let status = json!({"status": {"replicas": replicas, "readyReplicas": ready}});
+        let world = World::with(wanted, wanted, status, json!({})).leaders(leaders);
+        let seen = observe(&world.child, &world.cache).unwrap();
+        assert_eq!(seen.is_behind, is_behind, "{what}");
+    }
+}
+
+#[test]
+fn dsr_rdy_6_a_leader_set_that_is_not_seen_is_an_old_view() {
+    let behind = |ready: i32| {
+        let mut child = World::new(2, 2).child;
+        child.status.replicas = 2;
+        child.status.ready_replicas = ready;
+        observe(&child, &Cache::default()).unwrap().is_behind
+    };
+    assert_eq!((behind(0), behind(2)), (false, true));
+}
+
+#[test]
 fn dsr_rdy_2_what_is_not_owned_does_not_count() {
     let foreign = json!({"metadata": {"ownerReferences": [{"apiVersion": "v", "kind": "k", "name": "x", "uid": "x", "controller": true}]}});
     assert_eq!(

@@ -112,6 +112,7 @@ mod tests {
         Observation {
             groups,
             is_acknowledged: true,
+            is_behind: false,
             replicas: 3,
             unschedulable_since: None,
         }

@@ -51,6 +51,7 @@ fn seen(set: Ds, child: Child, groups: &[&str]) -> Snapshot {
     let observation = Observation {
         groups: groups.collect(),
         is_acknowledged: true,
+        is_behind: false,
         replicas: child.replicas(),
         unschedulable_since: None,
     };
@@ -219,6 +220,7 @@ fn dsr_srl_17_a_rollout_tells_how_it_scales_a_divided_child() {
     let mut seen = seen(set, old, &["x", "y"]);
     let empty = Observation {
         is_acknowledged: true,
+        is_behind: false,
         ..Observation::default()
     };
     seen.observations.insert(new.name().clone(), Ok(empty));

@@ -13,7 +13,7 @@ use super::fixture::{
 use crate::disaggregatedset::children::Child;
 use crate::disaggregatedset::readiness::Observation;
 use crate::disaggregatedset::{SetPlan, Snapshot, plan, report};
-use crate::intent::{IfFailed, Intent, Step};
+use crate::intent::{IfFailed, Intent, Step, Why};
 use crate::model::Ds;
 use crate::run::{Class, Failure, Outcome, Run};
 
@@ -370,6 +370,7 @@ fn rolling(set: &Ds, sizes: [(i32, i32); 2]) -> Snapshot {
         let observation = Observation {
             groups,
             is_acknowledged: true,
+            is_behind: false,
             replicas: child.replicas(),
             unschedulable_since: None,
         };
@@ -377,6 +378,22 @@ fn rolling(set: &Ds, sizes: [(i32, i32); 2]) -> Snapshot {
             .insert(child.name().clone(), Ok(observation));
     }
     seen
+}
+
+#[test]
+fn dsr_rdy_6_nothing_moves_while_what_is_seen_is_old() {
+    let set = nginx(json!({}), json!({}));
+    let mut seen = rolling(&set, [(1, 0), (2, 0)]);
+    let is_changed = |seen: &Snapshot| {
+        let steps = planned(seen).plan.steps;
+        steps.iter().any(|step| step.why == Why::ChildRolled)
+    };
+    assert!(is_changed(&seen));
+    for observation in seen.observations.values_mut().flatten().take(1) {
+        observation.is_behind = true;
+    }
+    assert!(!is_changed(&seen));
+    assert_eq!(reasons(&planned(&seen)), ["RevisionDrainBlocked"]);
 }
 
 #[test]
