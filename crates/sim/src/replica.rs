@@ -276,7 +276,7 @@ impl Memory {
 
     /// KRS-38: all kinds have been listed once. What lists anew goes on with what it knew.
     pub fn is_synced(&self) -> bool {
-        self.listed.len() == WATCHED.len()
+        self.listed.len() == self.duty.watched.len()
     }
 
     fn pods_seen(&self) -> u64 {
