@@ -198,31 +198,42 @@ fn born(
     if twins.count() > 1 {
         return Err(violated("D-1", format!("{} is there twice", commit.key)));
     }
-    let uid_of_set = set.meta.uid.as_str().to_owned();
-    let content = facts
-        .contents
-        .get(&(uid_of_set.clone(), set.meta.generation));
-    let content = content.cloned().unwrap_or_default();
+    named(facts, child, seen)
+}
+
+/// D-2, REV-7: a new child is of the target; that is the hash of what the set wants, or a revision that was seen to be there. Under one revision a role
+/// has one template.
+fn named(facts: &mut Facts, child: &Value, seen: &Snapshot) -> Result<(), Violation> {
+    let (name, role) = (revision(child), label(child, labels::ROLE));
+    let (set, target) = (seen.set.meta.uid.as_str().to_owned(), &seen.target);
+    let id = (set.clone(), seen.set.meta.generation);
+    let content = facts.contents.get(&id).cloned().unwrap_or_default();
     facts
         .made_for
         .insert(uid(child).to_owned(), content.clone());
-    let known = facts.revisions.entry((uid_of_set.clone(), content.clone()));
-    let known = known.or_insert_with(|| revision(child).to_owned()).clone();
-    let stands_for = facts
-        .revisions
-        .iter()
-        .filter(|((set, _), other)| *set == uid_of_set && **other == known);
-    if known != revision(child) || stands_for.count() > 1 {
+    let mut there = seen.children.list.iter();
+    let is_known = name == target.hash || there.any(|child| child.revision() == name);
+    if name != target.revision || !is_known {
+        return Err(violated("D-2", format!("{name} is not of the target")));
+    }
+    let wants: Vec<(String, Value)> = serde_json::from_str(&content).unwrap_or_default();
+    let template = wants.into_iter().find(|(wanted, _)| wanted == role);
+    let of_name = (set.clone(), name.to_owned(), role.to_owned());
+    let template = template.map_or(Value::Null, |(_, template)| template);
+    let first = facts.templates.entry(of_name);
+    if *first.or_insert_with(|| template.clone()) != template {
         return Err(violated(
             "D-2",
-            format!("{} and {known} stand for {content}", revision(child)),
+            format!("{name} has two templates of {role}"),
         ));
     }
-    if revision(child) != seen.target.revision {
-        return Err(violated(
-            "D-2",
-            format!("{} is not of the target", commit.key),
-        ));
+    let hash = facts.hashes.entry((set.clone(), content.clone()));
+    let hash = hash.or_insert_with(|| target.hash.clone()).clone();
+    let of_hash = |((of, _), other): (&(String, String), &String)| *of == set && *other == hash;
+    let stands_for = facts.hashes.iter().filter(|entry| of_hash(*entry)).count();
+    if hash != target.hash || stands_for > 1 {
+        let text = format!("{} and {hash} stand for {content}", target.hash);
+        return Err(violated("D-2", text));
     }
     Ok(())
 }

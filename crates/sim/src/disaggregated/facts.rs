@@ -36,8 +36,10 @@ pub type Row = BTreeMap<(String, String), i64>;
 pub struct Facts {
     /// What the roles of a set wanted of their groups, by its UID and generation.
     pub contents: BTreeMap<(String, i64), String>,
-    /// D-2: the revision that stands for such a want, by UID of the set.
-    pub revisions: BTreeMap<(String, String), String>,
+    /// D-2: the hash that stands for such a want, by UID of the set.
+    pub hashes: BTreeMap<(String, String), String>,
+    /// D-2: what the first child was made of, by UID of the set, revision and role.
+    pub templates: BTreeMap<(String, String, String), Value>,
     /// D-10: sizes that a role had while its set wanted this, by UID of the set, want and role.
     pub sizes: BTreeMap<(String, String, String), BTreeSet<i64>>,
     /// Roles that a scaler or sub-roles gave their size at some time.

@@ -62,11 +62,8 @@ fn limits(role: &Role, replicas: i64) -> (i64, i64) {
     }
 }
 
-/// Children of a slice that count, by revision and role; `target` says of which revision terminating ones are taken as well.
-fn by_revision<'a>(
-    seen: &'a Snapshot,
-    slice: u32,
-) -> BTreeMap<&'a str, BTreeMap<&'a str, &'a Child>> {
+/// Children of a slice that count, by revision and role.
+fn by_revision(seen: &Snapshot, slice: u32) -> BTreeMap<&str, BTreeMap<&str, &Child>> {
     let mut all: BTreeMap<&str, BTreeMap<&str, &Child>> = BTreeMap::new();
     let children = seen.children.list.iter();
     for child in children.filter(|child| child.slice == slice && !child.is_terminating()) {
@@ -176,6 +173,9 @@ fn revision(
         };
         let observation = seen.observations.get(child.name())?.as_ref().ok()?;
         let spec = i64::from(child.replicas());
+        if i64::from(observation.raw()) < told(child) {
+            return None;
+        }
         let initial = child.initial_replicas().map_or(spec, i64::from);
         revision.baseline.push(initial.max(spec));
         revision.spec.push(spec);
@@ -183,6 +183,13 @@ fn revision(
         revision.committed.push(observation.committed().into());
     }
     Some(revision)
+}
+
+/// RDY-6: groups that are Ready by the child's own status, without those that go because fewer are wanted by now.
+fn told(child: &Child) -> i64 {
+    let (status, wanted) = (&child.lws.status, i64::from(child.replicas()));
+    let leaving = (i64::from(status.replicas) - wanted).max(0);
+    wanted.min((i64::from(status.ready_replicas) - leaving).max(0))
 }
 
 /// The roles that are scaled by the set, with how many groups of each may be missing.

@@ -81,7 +81,9 @@ impl Rest<'_> {
     /// Somebody wants what never becomes ready.
     fn is_broken(&self) -> bool {
         let image = "/spec/leaderWorkerTemplate/workerTemplate/spec/containers/0/image";
-        self.roles().any(|role| text(role, image) == Some(BROKEN))
+        let is_broken = |role: &Value| text(role, image) == Some(BROKEN);
+        self.roles()
+            .any(|role| is_broken(role) && self.wanted(role) != 0)
     }
 
     fn pods(&self, child: &Key) -> Vec<&Arc<Value>> {

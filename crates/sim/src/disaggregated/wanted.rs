@@ -1,10 +1,11 @@
 //! People and autoscalers: a set in short, and what they change of it at any moment.
 
+use lws_api::names::ds_annotation;
 use serde_json::{Value, json};
 
 use crate::actors::kubelet::BROKEN;
 use crate::actors::user;
-use crate::actors::{number, uid};
+use crate::actors::{annotation, number, uid};
 use crate::random::Random;
 use crate::store::{Key, Kind, Store, is_terminating, text};
 
@@ -260,12 +261,15 @@ fn is_accepted(roles: &[Value]) -> bool {
     names.len() == all && !is_mixed
 }
 
-/// What somebody does to a child that only the controller should touch.
+/// What somebody does to a child that only the controller should touch. Groups of a child with sub-roles are left alone: nothing more is planned for one
+/// whose counts do not sum up (section 12.2 of the rules).
 pub fn meddle(store: &Store, random: &mut Random) -> Option<(Key, Value)> {
-    let children: Vec<_> = store.list(Kind::LeaderWorkerSet).collect();
-    let (key, child) = random.pick(&children)?;
+    let children = store.list(Kind::LeaderWorkerSet);
+    let is_divided = |child: &Value| !annotation(child, ds_annotation::SUBROLE_REPLICAS).is_empty();
+    let whole: Vec<_> = children.filter(|(_, child)| !is_divided(child)).collect();
+    let (key, child) = random.pick(&whole)?;
     let patch = if random.chance(300) {
-        let name = lws_api::names::ds_annotation::INITIAL_REPLICAS;
+        let name = ds_annotation::INITIAL_REPLICAS;
         json!({"metadata": {"uid": uid(child), "annotations": {name: null}}})
     } else {
         json!({"metadata": {"uid": uid(child)}, "spec": {"replicas": random.below(4)}})
