@@ -213,11 +213,12 @@ impl Slice {
             self.complete(active, step)?;
             self.within_window(active, step)?;
             let is_stuck = self.rows.iter().any(|row| row.waits);
-            let is_safe = self.is_safe(active, step, 0);
-            if !is_safe && !(is_stuck && self.is_safe(active, step, 1)) {
+            let is_safe =
+                self.is_safe(active, step, 0) || (is_stuck && self.is_safe(active, step, 1));
+            if !is_safe {
                 return Err(format!("D-4: unsafe step {step:?} of {self:?}"));
             }
-            self.count(step, active, dips);
+            self.count(step, active, dips)?;
         }
         self.growth(step)
     }
@@ -348,20 +349,31 @@ impl Slice {
         Ok(())
     }
 
-    fn count(&self, step: &Step, active: &Revision, dips: &mut Dips) {
+    /// A step may leave a role with fewer groups than its own budget keeps only where a revision misses one of its roles, so that the rest of it serves
+    /// nobody (PLN-2), or a pod finds no place (PLN-20).
+    fn count(&self, step: &Step, active: &Revision, dips: &mut Dips) -> Result<(), String> {
         dips.drains += 1;
-        let mut is_dip = false;
-        for (role, row) in self.rows.iter().enumerate() {
+        let depths = self.rows.iter().enumerate().map(|(role, row)| {
             let committed = |old: &Revision| at(&old.committed, role);
             let ready = self.old.iter().map(committed).sum::<i64>() + committed(&self.new);
             let taken = at(&active.spec, role) - at(&step.left, role);
+            let left = ready - taken.min(committed(active));
             let kept = row.wanted.min(self.serving_size(role)) - row.unavailable;
-            if ready >= kept && ready - taken < kept {
-                is_dip = true;
-                let depth = u64::try_from(kept - ready + taken).unwrap_or(0);
-                dips.deepest = dips.deepest.max(depth);
-            }
+            if ready < kept { 0 } else { kept - left }
+        });
+        let deepest = depths.max().unwrap_or(0);
+        if deepest <= 0 {
+            return Ok(());
         }
-        dips.dips += u64::from(is_dip);
+        dips.dips += 1;
+        dips.deepest = dips.deepest.max(u64::try_from(deepest).unwrap_or(0));
+        let is_missing = |role| at(&active.baseline, role) > 0 && at(&active.spec, role) == 0;
+        if self.roles().any(is_missing) || self.rows.iter().any(|row| row.waits) {
+            Ok(())
+        } else {
+            Err(format!(
+                "D-4: a whole revision goes below what the budgets keep: {step:?} of {self:?}"
+            ))
+        }
     }
 }

@@ -95,6 +95,11 @@ fn child(revision: &str, role: &str) -> Key {
     Key::new(Kind::LeaderWorkerSet, "default", &name)
 }
 
+/// The child of a role that a set has first.
+pub(super) fn first_child(set: &Wanted, role: &str) -> Key {
+    child(&revision(set), role)
+}
+
 /// All stories.
 pub fn all() -> Vec<Story> {
     let mut all = rollouts();
@@ -289,6 +294,16 @@ fn numbers() -> Vec<Story> {
             guard: Some(Flaw::DeafToScalers),
         },
         Story {
+            name: "a_scaler_goes_with_its_role",
+            setup: || {
+                let mut set = pair((2, 2), (1, 0));
+                set.roles[1].external = true;
+                story(&set, [change(Change::Remove(1))])
+            },
+            judge: well,
+            guard: Some(Flaw::KeepsScalers),
+        },
+        Story {
             name: "paused_and_back",
             setup: || {
                 story(
@@ -319,7 +334,7 @@ fn ends() -> Vec<Story> {
             name: "foreign_child_under_our_name",
             setup: || {
                 let set = pair((1, 2), (1, 0));
-                let key = child(&revision(&set), "a");
+                let key = first_child(&set, "a");
                 let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "uid-Node-node-a-1", "controller": true});
                 let revision = revision(&set);
                 let labels = json!({"disaggregatedset.x-k8s.io/name": "demo", "disaggregatedset.x-k8s.io/role": "a",
@@ -345,7 +360,7 @@ fn ends() -> Vec<Story> {
             name: "child_deleted_at_rest_and_while_rolling",
             setup: || {
                 let set = pair((2, 2), (1, 0));
-                let first = child(&revision(&set), "a");
+                let first = first_child(&set, "a");
                 let delete = |key: &Key| Deed::Delete(key.clone(), Cascade::Foreground, None);
                 let deeds = [
                     delete(&first),
@@ -389,7 +404,7 @@ fn ends() -> Vec<Story> {
                     Deed::Patch(wanted::key(), json!({"metadata": {"finalizers": all}}))
                 };
                 let set = pair((1, 1), (1, 0));
-                let first = child(&revision(&set), "a");
+                let first = first_child(&set, "a");
                 let deeds = [
                     finalizers(&["example.com/held"]),
                     Deed::Delete(wanted::key(), Cascade::Background, None),

@@ -45,6 +45,8 @@ pub enum Flaw {
     AllReady,
     /// Children count as taken up, whatever is below them.
     AllTakenUp,
+    /// What the caches show counts, however old it is.
+    TrustsOldViews,
     /// Scalers count for nothing.
     SpecWins,
     /// Scalers that drive nothing stay.
@@ -69,7 +71,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::DrainsAtOnce,
         Self::GrowsAtOnce,
         Self::DrainsFirstRole,
@@ -84,6 +86,7 @@ impl Flaw {
         Self::TimesMove,
         Self::AllReady,
         Self::AllTakenUp,
+        Self::TrustsOldViews,
         Self::SpecWins,
         Self::KeepsScalers,
         Self::WritesScalers,
@@ -163,7 +166,7 @@ fn spoil_step(flaw: Flaw, seen: &Snapshot, step: &mut Step) {
                     *body = json!({"spec": {"replicas": 1}});
                     *subresource = lws_core::intent::Subresource::None;
                 }
-                Flaw::AvailableEarly | Flaw::TimesMove => spoil_conditions(flaw, body),
+                Flaw::AvailableEarly | Flaw::TimesMove => spoil_conditions(flaw, seen, body),
                 _ => {}
             }
             if flaw == Flaw::DeletesOld && falls {
@@ -196,13 +199,15 @@ fn spoil_step(flaw: Flaw, seen: &Snapshot, step: &mut Step) {
 }
 
 #[cfg(feature = "planted")]
-fn spoil_conditions(flaw: Flaw, body: &mut Value) {
+fn spoil_conditions(flaw: Flaw, seen: &Snapshot, body: &mut Value) {
+    let version: u64 = seen.set.meta.resource_version.parse().unwrap_or(0);
     let conditions = body
         .pointer_mut("/status/conditions")
         .and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         if flaw == Flaw::TimesMove {
-            condition["lastTransitionTime"] = json!("2030-01-01T00:00:00Z");
+            condition["lastTransitionTime"] =
+                json!(format!("2030-01-01T00:00:{:02}Z", version % 60));
         } else {
             let is_available = condition["type"] == "Available";
             condition["status"] = json!(if is_available { "True" } else { "False" });
@@ -219,6 +224,7 @@ pub(super) fn blur(flaw: Flaw, seen: &mut Snapshot) {
             .flat_map(|seen| &mut seen.groups)
             .for_each(|group| group.is_ready = true),
         Flaw::AllTakenUp => observations.for_each(|seen| seen.is_acknowledged = true),
+        Flaw::TrustsOldViews => observations.for_each(|seen| seen.is_behind = false),
         Flaw::SpecWins => {
             for scaler in &mut seen.scalers {
                 Arc::make_mut(scaler).replicas = 2;
