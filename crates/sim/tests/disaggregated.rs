@@ -38,18 +38,19 @@ fn make(
 
 #[test]
 fn no_seed_violates_a_property() {
-    make(plan("roles", 1_000, 20_000), case, |_, _| Ok(()));
+    make(plan("roles", 250, 20_000), case, |_, _| Ok(()));
 }
 
 #[test]
 fn a_rollout_keeps_what_the_budgets_keep() {
-    make(plan("roles-rolling", 200, 2_000), rolling, |_, _| Ok(()));
+    make(plan("roles-rolling", 100, 2_000), rolling, |_, _| Ok(()));
 }
 
 #[test]
 fn a_rollout_takes_the_steps_of_its_table() {
-    let rehearsed_runs = plan("roles-rehearsed", 150, 1_500);
-    make(rehearsed_runs, rehearsed, as_rehearsed);
+    let plan = plan("roles-rehearsed", 100, 1_500);
+    let summary = make(plan, rehearsed, as_rehearsed);
+    assert!(summary.dips.dips > 0 || summary.runs < 100);
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_crash_anywhere_changes_nothing() {
         Point::Committed,
         Point::Answered,
     ];
-    let every = if is_full() { 1 } else { 3 };
+    let every = if is_full() { 1 } else { 7 };
     let plan = Plan {
         name: "roles-crashes",
         runs: calm.requests * 4 / every,
