@@ -318,12 +318,13 @@ fn target_of(kind: Kind, meta: &Meta) -> Target {
     }
 }
 
-/// OWS-5.
+/// OWS-5. A drained child goes only as it was seen: after a start the first list may be older than the groups that it was given since.
 fn delete(child: &Child, why: Why, notice: Notice) -> Step {
+    let is_drained = why == Why::RevisionDrained;
     let intent = Intent::Delete {
         target: target_of(Kind::LeaderWorkerSet, &child.lws.meta),
         uid: child.lws.meta.uid.clone(),
-        resource_version: None,
+        resource_version: is_drained.then(|| child.lws.meta.resource_version.clone()),
         propagation: Propagation::Foreground,
     };
     Step::new(why, intent).then(notice)

@@ -459,6 +459,27 @@ fn dsr_rol_8_at_the_end_the_old_children_go_together() {
 }
 
 #[test]
+fn dsr_ows_5_a_drained_child_goes_only_as_it_was_seen() {
+    let set = nginx(json!({}), json!({}));
+    let seen = rolling(&set, [(0, 1), (0, 2)]);
+    for step in planned(&seen).plan.steps {
+        let Intent::Delete {
+            target,
+            resource_version,
+            ..
+        } = step.intent
+        else {
+            panic!("{step:?}");
+        };
+        let mut children = seen.children.list.iter();
+        let child = children.find(|child| *child.name() == target.key.name);
+        let version = child.map(|child| child.lws.meta.resource_version.clone());
+        assert_eq!(resource_version, version);
+        assert!(version.is_some());
+    }
+}
+
+#[test]
 fn dsr_ows_4_percentages_become_numbers_with_the_next_scale() {
     let budget = json!({"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": "25%", "maxUnavailable": "0%"}}});
     let set = nginx(
