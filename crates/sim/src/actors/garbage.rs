@@ -20,17 +20,15 @@ pub enum Write {
 }
 
 /// Objects by UID.
-pub fn by_uid(store: &Store) -> BTreeMap<String, Arc<Value>> {
-    store
-        .all()
-        .map(|(_, object)| (uid(object).to_owned(), object.clone()))
-        .collect()
+pub fn by_uid(store: &Store) -> BTreeMap<&str, &Arc<Value>> {
+    let all = store.all().map(|(_, object)| object);
+    all.map(|object| (uid(object), object)).collect()
 }
 
 /// The next write about `object`, if one is due.
 pub fn next(
     store: &Store,
-    alive: &BTreeMap<String, Arc<Value>>,
+    alive: &BTreeMap<&str, &Arc<Value>>,
     key: &Key,
     object: &Value,
 ) -> Option<Write> {
@@ -44,16 +42,19 @@ pub fn next(
         }
         return None;
     }
-    let owner = |reference: &Value| alive.get(reference["uid"].as_str().unwrap_or_default());
+    let owner = |reference: &Value| {
+        let uid = reference["uid"].as_str().unwrap_or_default();
+        alive.get(uid).copied()
+    };
     let mut references = owners(object).peekable();
     references.peek()?;
     let waits = |o: &Arc<Value>| is_terminating(o) && finalizers(o).contains(&FOREGROUND);
     let is_solid = |r: &Value| owner(r).is_some_and(|o| !waits(o));
     let solid: Vec<&Value> = owners(object).filter(|r| is_solid(r)).collect();
     if !solid.is_empty() {
-        let all = owners(object).count();
-        let kept = json!({"metadata": {"ownerReferences": solid}});
-        return (solid.len() < all).then(|| Write::Orphan(key.clone(), kept));
+        let is_orphan = solid.len() < owners(object).count();
+        let kept = || json!({"metadata": {"ownerReferences": solid}});
+        return is_orphan.then(|| Write::Orphan(key.clone(), kept()));
     }
     let is_waited_for = owners(object).any(|r| owner(r).is_some_and(waits));
     let cascade = if is_waited_for && dependents(store, object).next().is_some() {

@@ -508,30 +508,25 @@ fn own_grace(kind: Kind, object: &Value) -> i64 {
     if kind != Kind::Pod || !is_bound || is_over {
         return 0;
     }
-    object
-        .pointer("/spec/terminationGracePeriodSeconds")
+    part(object, "/spec/terminationGracePeriodSeconds")
         .and_then(Value::as_i64)
         .unwrap_or(30)
 }
 
 fn grace_left(object: &Value) -> i64 {
-    object
-        .pointer("/metadata/deletionGracePeriodSeconds")
+    part(object, "/metadata/deletionGracePeriodSeconds")
         .and_then(Value::as_i64)
         .unwrap_or(0)
 }
 
 /// A deletion timestamp is set.
 pub fn is_terminating(object: &Value) -> bool {
-    object
-        .pointer("/metadata/deletionTimestamp")
-        .is_some_and(|t| !t.is_null())
+    part(object, "/metadata/deletionTimestamp").is_some_and(|t| !t.is_null())
 }
 
 /// The finalizers.
 pub fn finalizers(object: &Value) -> Vec<&str> {
-    object
-        .pointer("/metadata/finalizers")
+    part(object, "/metadata/finalizers")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
