@@ -21,7 +21,10 @@ pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer
         } => store.patch(by, &key, *subresource == Subresource::Status, body),
         Request::MergeStatus { body, .. } => merge_status(store, by, &key, body),
         Request::Delete {
-            uid, propagation, ..
+            uid,
+            resource_version,
+            propagation,
+            ..
         } => {
             let cascade = match propagation {
                 Propagation::Background => Cascade::Background,
@@ -29,7 +32,7 @@ pub fn perform(store: &mut Store, by: &'static str, request: &Request) -> Answer
             };
             let deletion = Deletion {
                 uid: Some(uid.as_str().to_owned()),
-                version: None,
+                version: resource_version.as_deref().map(str::to_owned),
                 cascade,
                 grace: None,
             };

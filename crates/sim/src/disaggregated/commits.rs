@@ -42,7 +42,8 @@ pub fn check_commit(
     match (commit.key.kind, &commit.before) {
         (Kind::LeaderWorkerSet, None) => born(store, facts, commit, seen)?,
         (Kind::LeaderWorkerSet, Some(before))
-            if is_terminating(&commit.object) || commit.change == Change::Deleted =>
+            if commit.change == Change::Deleted
+                || (is_terminating(&commit.object) && !is_terminating(before)) =>
         {
             ended(facts, before, writing, seen)?;
         }

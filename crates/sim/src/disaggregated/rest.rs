@@ -55,7 +55,8 @@ impl Rest<'_> {
             return Err(violated("D-L3", "the set is still ending"));
         }
         self.whole_revisions()?;
-        if self.is_broken() || (ground.room.is_some() && !holds(self.set, "Available")) {
+        let is_stopped = self.is_broken() || self.waits_for_survivors();
+        if is_stopped || (ground.room.is_some() && !holds(self.set, "Available")) {
             return self.stopped_in_time();
         }
         for slice in 0..number(self.set, "/spec/slices").max(1) {
@@ -84,6 +85,15 @@ impl Rest<'_> {
         let is_broken = |role: &Value| text(role, image) == Some(BROKEN);
         self.roles()
             .any(|role| is_broken(role) && self.wanted(role) != 0)
+    }
+
+    /// SRL-13 step 4: a child with sub-roles that is to shrink waits until those that stay are ready.
+    fn waits_for_survivors(&self) -> bool {
+        let mut children = self.children();
+        children.any(|child| {
+            let is_asked = !annotation(child.object, annotations::SUBROLE_PLAN).is_empty();
+            is_asked && self.pods(child.key).iter().any(|pod| !is_ready(pod))
+        })
     }
 
     fn pods(&self, child: &Key) -> Vec<&Arc<Value>> {

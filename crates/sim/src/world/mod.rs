@@ -296,6 +296,8 @@ impl World {
 
     fn end_faults(&mut self) {
         self.faults_over = true;
+        // What a watch that stood still held back is written only now.
+        self.last_write = self.now;
         self.trouble = Trouble::default();
         for memory in self.processes.iter_mut().flatten() {
             memory.held.clear();
