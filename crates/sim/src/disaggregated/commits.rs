@@ -274,7 +274,7 @@ fn ended(
     Ok(())
 }
 
-/// D-3, D-5, D-8, D-10.
+/// S-2, OWS-4, D-3, D-5, D-8, D-10.
 fn changed(
     facts: &Facts,
     commit: &Commit,
@@ -299,9 +299,11 @@ fn changed(
         *seen.lws.meta.resource_version
             == *text(before, "/metadata/resourceVersion").unwrap_or_default()
     });
-    if was_seen
-        && ((is_old && rises) || (!is_old && rolls && falls && !advances && !has_sub_roles(child)))
-    {
+    if !was_seen {
+        let text = format!("{key} is changed in another version than was seen");
+        return Err(violated("S-2", text));
+    }
+    if (is_old && rises) || (!is_old && rolls && falls && !advances && !has_sub_roles(child)) {
         return Err(violated(
             "D-5",
             format!("{key} goes from {} to {}", groups(before), groups(child)),
