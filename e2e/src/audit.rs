@@ -90,18 +90,20 @@ impl AuditLog {
         Ok(text.lines().filter_map(Request::parse).collect())
     }
 
-    /// Requests of a manager since a position that its roles do not allow. A server that has just started may refuse what it allows a moment later.
+    /// Requests of a manager since a position that its roles do not allow. A server that has just started may refuse what it allows before
+    /// and a moment later.
     pub fn forbidden_since(&self, position: u64) -> Result<Vec<Request>> {
         let text = self.text_since(position)?;
         let parsed = |line: &str| Some((line.contains(FORBIDDEN), Request::parse(line)?));
         let mut requests: Vec<_> = text.lines().filter_map(parsed).collect();
         requests.retain(|(_, request)| request.is_ours());
-        let forbidden = requests.iter().enumerate().filter(|(_, (is, _))| *is);
-        let for_good = forbidden.filter(|(position, (_, request))| {
-            let mut later = requests.iter().skip(*position);
-            !later.any(|(is, later)| !is && later.asks_the_same_as(request))
+        let (forbidden, allowed): (Vec<_>, Vec<_>) = requests.into_iter().partition(|(is, _)| *is);
+        let always = forbidden.into_iter().map(|(_, request)| request);
+        let always = always.filter(|request| {
+            let mut allowed = allowed.iter();
+            !allowed.any(|(_, other)| other.asks_the_same_as(request))
         });
-        Ok(for_good.map(|(_, (_, request))| request.clone()).collect())
+        Ok(always.collect())
     }
 
     fn text_since(&self, position: u64) -> Result<String> {
@@ -129,21 +131,23 @@ mod tests {
 
     #[test]
     fn only_what_roles_forbid_to_a_manager_is_listed() {
-        let line = |agent: &str, decision: &str| {
+        let line = |agent: &str, resource: &str, decision: &str| {
             format!(
-                r#"{{"userAgent":"{agent}","verb":"get","objectRef":{{"resource":"secrets"}},"responseStatus":{{"code":403}},"annotations":{{"authorization.k8s.io/decision":"{decision}"}}}}"#
+                r#"{{"userAgent":"{agent}","verb":"get","objectRef":{{"resource":"{resource}"}},"responseStatus":{{"code":403}},"annotations":{{"authorization.k8s.io/decision":"{decision}"}}}}"#
             )
         };
         let lines = [
-            line("lws/0.1.0", "allow"),
-            line("kubectl", "forbid"),
-            line("lws/0.1.0", "forbid"),
+            line("lws/0.1.0", "nodes", "allow"),
+            line("lws/0.1.0", "nodes", "forbid"),
+            line("kubectl", "secrets", "forbid"),
+            line("lws/0.1.0", "secrets", "forbid"),
         ];
         let file = std::env::temp_dir().join(format!("audit-{}", std::process::id()));
         std::fs::write(&file, lines.join("\n")).unwrap();
         let forbidden = AuditLog::new(file.clone()).forbidden_since(0).unwrap();
         std::fs::remove_file(file).unwrap();
-        assert_eq!(forbidden.len(), 1, "{forbidden:?}");
+        let resources: Vec<_> = forbidden.iter().map(|request| &request.resource).collect();
+        assert_eq!(resources, ["secrets"]);
     }
 
     #[test]
